@@ -10,24 +10,23 @@ import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings } from '../scope/known-settings.ts';
 
-/** What is known of sessions when none is listed. */
 interface ListedNone {
   readonly description: Pick<TargetDescription, 'capabilities' | 'sessionCache'>;
   readonly userIds: PlannedSessions['userIds'];
-  /** When those that are not listed may have been used last. */
+  /** The latest time at which an unlisted session may have been used. */
   readonly now: Date;
-  /** When the last of the sessions that were ended would have expired; null if none was. */
+  /** The latest expiry among the sessions that were ended; null if none was ended. */
   readonly latestExpiry: Date | null;
-  /** The time (RFC 3339) that an earlier run said for the same sessions, which may have ended them. */
+  /** The end time (RFC 3339) that an earlier run recorded for these sessions. */
   readonly recorded?: string | undefined;
 }
 
 /**
- * Finds out whether sessions of users may be accepted although none is listed: from a gateway's cache that
- * the target does not reach, or because their owners are not recorded. A session keeps the age that it was
- * made with, so that its end is not earlier than the row said, whatever the setting says now.
- * @returns Null without any. The path is closed while all users are deactivated: a gateway refuses their
- * sessions, from the cache too, and accepts them again once the users are active.
+ * Checks whether sessions of users may still be accepted although none is listed: from a gateway's cache that
+ * the target cannot reach, or because their owners are not recorded. A session keeps the lifetime it was
+ * created with: it ends no earlier than its row says, whatever the setting is now.
+ * @returns Null if there are none. The path is closed while all users are deactivated: a gateway refuses
+ * their sessions, cached ones too, and accepts them again once the users are active.
  */
 export async function cachedSessions(target: Target, found: ListedNone): Promise<AccessPath | null> {
   const { description, userIds, now } = found;
@@ -35,7 +34,7 @@ export async function cachedSessions(target: Target, found: ListedNone): Promise
   if (capabilities.sessionsCached !== true) return null;
   const isUnowned = capabilities.sessionsUnowned !== undefined && userIds !== 'all';
   const isActive = await anyActive(target, userIds);
-  // A session that is used is extended; one that is refused is not.
+  // Using a session extends it; a refused session is not extended.
   const hasEnd = !isUnowned || capabilities.sessionsUnowned === 'some' || !isActive;
   const until = hasEnd ? await endOf(target, found, isUnowned) : null;
   const problem = sessionCache?.problem ?? null;
@@ -68,15 +67,15 @@ const UNREAD_REMEDY =
   'Check `cache` of the context with `tokenctl context check`, and run the same command again.';
 const CACHED = 'None is left in the database, but the gateway can accept ended sessions from its cache';
 
-/** Why sessions that the target does not list may be accepted now; null if that is ruled out. */
+/** Why sessions that the target does not list may still be accepted; null if they cannot exist. */
 export async function unseenSessions(target: Target, found: ListedNone): Promise<AccessPath | null> {
   const path = await cachedSessions(target, found);
   return path?.state === 'not_checked' ? path : null;
 }
 
 /**
- * The failure of what names sessions if the configured cache of a gateway cannot be read: sessions that are only there are not among
- * them. Undefined if it can, or if none is configured.
+ * The failed path of sessions if the gateway's configured cache cannot be read: sessions that exist only
+ * there are not listed. Undefined if the cache can be read or none is configured.
  */
 export function unreadSessions({
   sessionCache,
@@ -90,14 +89,14 @@ export function unreadSessions({
   );
 }
 
-/** When the last session that is not listed has expired (RFC 3339); null if that is not known. */
+/** The latest expiry (RFC 3339) of unlisted sessions; null if unknown. */
 async function endOf(
   target: Target,
   { now, latestExpiry, recorded, description: { capabilities } }: ListedNone,
   isUnowned: boolean,
 ): Promise<string | null> {
   const unowned = isUnowned ? capabilities.sessionsUnownedUntil : undefined;
-  // A run that ended none does not push on what an earlier one said.
+  // A run that ended no session does not extend the time that an earlier run recorded.
   if (latestExpiry === null && recorded !== undefined)
     return unowned !== undefined && unowned > recorded ? unowned : recorded;
   const byAge = await cookieExpiry(target, now);
@@ -117,7 +116,7 @@ async function anyActive(target: Target, userIds: PlannedSessions['userIds']): P
   return active.size > 0;
 }
 
-/** When a session expires that was used at an instant (RFC 3339), by the setting as it is now; null if that cannot be read. */
+/** When a session last used at an instant expires (RFC 3339), by the current setting; null if unreadable. */
 export async function cookieExpiry(target: Pick<Target, 'settings'>, used: Date): Promise<string | null> {
   const { values } = await knownSettings(target);
   return values && lastsUntil(used, values.SESSION_COOKIE_AGE);

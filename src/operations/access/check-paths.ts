@@ -27,34 +27,32 @@ import { probeToken } from './probe-token.ts';
 interface ClosedPaths {
   readonly scope: LockdownScope;
   readonly switches: readonly Lock[];
-  /** The users that are to be deactivated. */
   readonly users: readonly { readonly name: string; readonly userId?: number }[];
-  /** Names of users that are meant and stay active. */
+  /** Names of users in scope who stay active. */
   readonly usersKept?: readonly string[];
 }
 
-/** What the checks need to know. */
 interface Checks {
   readonly target: Target;
   readonly description: TargetDescription;
-  /** Ids of the caller's own tokens, which live on. */
+  /** Ids of the caller's own tokens, which stay valid. */
   readonly ownTokens: readonly number[];
   readonly now: Date;
-  /** The present, where `now` is the time of an earlier lockdown. */
+  /** The current time, if `now` is the time of an earlier lockdown. */
   readonly present?: Date;
   /** The lifetime of authorization codes before it was shortened, in seconds. */
   readonly codeLifetime?: number | undefined;
-  /** When an incident set these switches, by name; those that no incident changed are left out. */
+  /** When an incident set these switches, by name. Switches that no incident changed are omitted. */
   readonly switchesSet?: ReadonlyMap<string, Date>;
-  /** When the last session that the act ended would have expired; null if it ended none. */
+  /** The latest expiry among the sessions that were ended; null if none was ended. */
   readonly latestSession?: Date | null;
-  /** The time (RFC 3339) that an earlier run of the same incident said for sessions. */
+  /** The end time (RFC 3339) that an earlier run of the same incident recorded for sessions. */
   readonly sessionsUntil?: string | undefined;
 }
 
 /**
- * Reads again which ways in are closed, and says of those that this target does not list that they were not
- * checked. Changes nothing.
+ * Re-reads which access paths are closed. Paths that this target does not list are reported as not checked.
+ * Changes nothing.
  * @throws TokenctlError whatever the target throws.
  */
 export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Promise<readonly AccessPath[]> {
@@ -73,14 +71,14 @@ export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Pro
   ];
 }
 
-/** Sessions that are not listed, of users who are all deactivated: one that is refused is not extended, and so expires. */
+/** Unlisted sessions of users who are all deactivated: a refused session is not extended, so it expires. */
 async function withEnd(each: AccessPath, { target, now }: Pick<Checks, 'target' | 'now'>) {
   if (each.path !== 'sessions' || target.sessions !== undefined) return each;
   const until = await cookieExpiry(target, now);
   return until === null ? each : { ...each, until };
 }
 
-/** Reads which authorization codes, refresh tokens and sessions of a scope are left. Changes nothing. */
+/** Reads which authorization codes, refresh tokens and sessions of a scope remain. Changes nothing. */
 export async function checkOtherCredentials(
   checks: Omit<Checks, 'ownTokens'>,
   scope: LockdownScope,
@@ -95,7 +93,7 @@ export async function checkOtherCredentials(
   ];
 }
 
-/** Users of a lockdown that do not exist any more; empty without any. */
+/** Users of a lockdown that no longer exist; empty if there are none. */
 export function missingUsersPath(names: readonly string[]): readonly AccessPath[] {
   if (names.length === 0) return [];
   const how = `${names.join(', ')} no longer ${names.length === 1 ? 'exists' : 'exist'}: deleted (along with its tokens) or renamed.`;
@@ -103,8 +101,8 @@ export function missingUsersPath(names: readonly string[]): readonly AccessPath[
 }
 
 /**
- * Checks the ways in as {@link checkAccessPaths} does. Where tokens are identified by trying, it also has a
- * token made, revokes it for the incident and presents it.
+ * Checks the access paths as {@link checkAccessPaths} does. If the target identifies tokens by presenting
+ * them, it also creates a token, revokes it for the incident and presents it.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function verifyAccessPaths(
@@ -146,7 +144,7 @@ async function authorizationCodes(target: Target, scope: LockdownScope): Promise
     : openPath('authorization_codes', `${left} can be exchanged for tokens.`, { count: left });
 }
 
-/** A code from before the lockdown yields tokens until it expires, for a deactivated user too. */
+/** A code issued before the lockdown yields tokens until it expires, even for a deactivated user. */
 async function uncheckedCodes({ target, now, codeLifetime: before = 0 }: Omit<Checks, 'ownTokens'>) {
   const seconds = Math.max(codeLifetime(await knownSettings(target)), before);
   const how = 'They cannot be listed with this context. An older code can be exchanged for tokens.';
@@ -179,7 +177,7 @@ async function refreshTokens(
       });
 }
 
-/** Refresh tokens that are not revoked and refused: lifting a lockdown may raise the lifetime. */
+/** Refresh tokens that are not revoked and are refused: lifting a lockdown may raise the lifetime. */
 function notUsableText({ orphaned, expired }: { orphaned: number; expired: number }) {
   const are = (count: number) => `${count} ${count === 1 ? 'is' : 'are'}`;
   return [
@@ -218,7 +216,7 @@ async function sessions(
       });
 }
 
-/** How long a running server may go on with the settings as they were before, in milliseconds. */
+/** How long a running server may keep using the old settings, in milliseconds. */
 const SETTINGS_HOLD_MS: Readonly<Record<Capabilities['settingsHold'], number>> = {
   at_once: 0,
   within_seconds: 5000,
@@ -226,7 +224,7 @@ const SETTINGS_HOLD_MS: Readonly<Record<Capabilities['settingsHold'], number>> =
   within_five_minutes: 300_000,
 };
 
-/** When a running server applies settings that were written at this time at the latest; null if it does already. */
+/** The latest time at which a running server applies settings written at this time; null if it has passed. */
 export function appliedAt(
   set: Date | null,
   { settingsHold, now }: { settingsHold: Capabilities['settingsHold']; now: Date },
@@ -238,7 +236,7 @@ export function appliedAt(
   return applied > now.getTime() ? new Date(applied) : null;
 }
 
-/** When what incidents hold was set, by name; what was so before is left out. */
+/** When the settings that incidents hold were set, by name. Settings that had the value are omitted. */
 export function setTimes(holds: readonly Hold[]): ReadonlyMap<string, Date> {
   const changed = holds.filter(({ before, locked }) => before !== locked);
   return new Map(changed.map(({ lock, setAt }) => [lock.name, setAt]));
@@ -265,7 +263,7 @@ async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promi
   });
 }
 
-/** What else turning a switch off does, as sentences after another; empty if it does nothing else. */
+/** The side effects of turning a switch off, as sentences; empty if there are none. */
 export function cautionOf(
   name: string,
   { dialect, context }: Pick<TargetDescription, 'dialect' | 'context'>,
@@ -275,18 +273,17 @@ export function cautionOf(
   return ` ${caution} Log in there with an account from the identity provider. \`tokenctl incident lift --context ${shellWord(context)}\` turns it back on.`;
 }
 
-/** The way in that a switch closes. */
 export function switchPath(name: string): PathName {
   return name === 'AUTH_BASIC_ENABLED' ? 'basic_authentication' : 'external_tokens';
 }
 
-/** The way in of a switch that cannot be read. */
+/** The access path of a switch that cannot be read. */
 export function unreadSwitch(name: string, why: string): AccessPath {
   const remedy = 'Run the same command again when the settings can be read, or in a database context.';
   return uncheckedPath(switchPath(name), `${name} was not read: ${why}.`, { remedy });
 }
 
-/** The way in of a switch that is off: a running server may not have applied it until that time (RFC 3339). */
+/** The access path of a switch that is off, but may not be applied everywhere until that time (RFC 3339). */
 export function switchUntilApplied(name: string, until: string): AccessPath {
   const how = `${name} was off when it was read again. A running server may not have applied it yet.`;
   const remedy = `Run the same command again after ${untilText(until)}.`;
@@ -314,7 +311,7 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
 
 function notListed(name: 'refresh_tokens' | 'sessions', { target, description }: Omit<Checks, 'ownTokens'>) {
   const isRest = target.identifies === 'by_trying';
-  // The first gateways have no table of the owners of sessions: no right helps.
+  // The first gateways have no table of session owners, so no right helps.
   if (name === 'sessions' && !isRest && missingSessionRights(description.missingRights).length === 0)
     return uncheckedPath(name, "This gateway's tables do not record which users sessions belong to.");
   const where = isRest ? 'over the REST API' : "with this role's permissions";

@@ -14,22 +14,22 @@ import type { RightsPurpose, Target, TargetDescription } from '../ports/target.t
 import { type KnownSettings, knownSettings } from '../scope/known-settings.ts';
 import { RIGHTS_TEXT } from '../scope/visibility.ts';
 
-/** What a revocation covers, as far as that decides what it leaves open. */
+/** What a revocation covers: the facts that decide which access it leaves open. */
 export interface RevocationFacts {
   readonly target: Pick<Target, 'settings' | 'sessions'>;
   readonly description: TargetDescription;
-  /** The settings, where they were read already; they are read otherwise. */
+  /** The settings, if they were read already. Default: they are read. */
   readonly settings?: KnownSettings;
   /** How many of the selected access tokens have a live refresh token. */
   readonly tokensWithRefreshToken: number;
-  /** How many of these refresh tokens are expired; null or absent where that is not known. */
+  /** How many of these refresh tokens are expired; null or absent if unknown. */
   readonly expiredRefreshTokens?: number | null;
   readonly reach: Reach;
-  /** What is selected, for the commands that end the rest. */
+  /** What is selected, for the commands that end the remaining access. */
   readonly selection: RemedySelection;
 }
 
-/** The ways in that a revocation leaves open: what this target cannot end, or is not to. Reads only. */
+/** The access paths that a revocation leaves open: impossible to end here, or not requested. Reads only. */
 export async function pathsNotCovered(facts: RevocationFacts): Promise<readonly AccessPath[]> {
   const settings = facts.settings ?? (await knownSettings(facts.target));
   const isRest = facts.description.credential !== 'database_role';
@@ -39,7 +39,7 @@ export async function pathsNotCovered(facts: RevocationFacts): Promise<readonly 
   return covering([...paths, ...passwords(facts, settings)], []);
 }
 
-/** For how long a code from before can be used, in seconds: the setting may have been lowered since it was issued. */
+/** How long an earlier code can be used, in seconds: the setting may have been lowered since its issue. */
 export function codeLifetime({ values }: KnownSettings): number {
   const set = values?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? 0;
   return Math.max(set, DEFAULT_CODE_LIFETIME_S);
@@ -95,12 +95,12 @@ function sessionsLeft(facts: RevocationFacts): readonly AccessPath[] {
   return [uncheckedPath('sessions', 'Revoking tokens does not end browser sessions.', { remedy })];
 }
 
-/** The first gateways have no table of the owners of sessions. */
+/** The first gateways have no table of session owners. */
 function recordsOwners({ target, description: { missingRights } }: RevocationFacts): boolean {
   return target.sessions !== undefined || missingSessionRights(missingRights).length > 0;
 }
 
-/** The rights without which a role cannot tell whose sessions there are. */
+/** The rights that a role needs to tell whose sessions exist. */
 export function missingSessionRights(
   missingRights: TargetDescription['missingRights'],
 ): TargetDescription['missingRights'] {
@@ -122,12 +122,11 @@ function passwords(facts: RevocationFacts, { values, why }: KnownSettings): read
   ];
 }
 
-/** The database is its own. */
 function placeOf({ description: { dialect, context } }: RevocationFacts) {
   return { dialect, context, databaseContext: context };
 }
 
-/** A remedy, and that the role of the database lacks rights for it. */
+/** A remedy, with a note if the database role lacks rights for it. */
 function withRights({ description }: RevocationFacts, purpose: RightsPurpose, remedy: string): string {
   const { credential, context, missingRights } = description;
   const lacks = missingRights.some((right) => right.purpose === purpose);

@@ -4,8 +4,8 @@ import type { OperationRun } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 
 /**
- * Has a token made, revokes it and presents it: a revoked token must be refused by the next request. It is
- * the caller's, with the scope read, and its description names the incident: one that a killed process left
+ * Creates a token of the caller, revokes it and presents it: the next request must refuse a revoked token.
+ * The token has the scope read, and its description names the incident: a token that a killed process left
  * behind is revoked here as well.
  * @throws TokenctlError as {@link OperationRun.step}.
  */
@@ -43,7 +43,7 @@ async function probesOf(target: Target, user: string, description: string): Prom
   return ids;
 }
 
-/** What kept one from being revoked; null where nothing did. */
+/** What kept the token from being revoked; null if nothing did. */
 async function revoked(target: Target, ids: readonly number[]): Promise<string | null> {
   let problem: string | null = null;
   for await (const { result, reason } of target.revoke(ids)) {

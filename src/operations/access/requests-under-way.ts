@@ -14,34 +14,31 @@ import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { OpenTransaction } from '../ports/target-parts.ts';
 
-/** How the transactions ended that were open after an act. */
+/** What happened to the transactions that were open after an act. */
 export interface SettledRequests {
-  /** How many were open. */
   readonly found: number;
-  /** Those that are open still. */
   readonly left: readonly OpenTransaction[];
-  /** For how many seconds they were waited for, rounded. */
+  /** How long the wait took, in seconds, rounded. */
   readonly seconds: number;
-  /** New access kept coming: what came last was revoked, and what is under way since was not waited for. */
+  /** New access kept appearing: the last was revoked, but transactions started since were not waited for. */
   readonly isBusy?: true;
 }
 
-/** How often the transactions are listed, in milliseconds. */
+/** The polling interval, in milliseconds. */
 const INTERVAL_MS = 50;
 
-/** How transactions are waited for. */
 interface Waiting extends Pick<OperationRun, 'target' | 'shouldStop'> {
-  /** Which of those that are open; all by default. */
+  /** Selects among the open transactions. Default: all. */
   readonly isMeant?: (transaction: OpenTransaction) => boolean;
-  /** For how long, in milliseconds; as the target says by default. */
+  /** The maximum wait, in milliseconds. Default: as the target says. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Waits until the transactions that are open now have ended, so that what they wrote is listed from then on; no longer than the target
- * says, and not after an interruption. A controller runs each request in a transaction. Seen on AWX 24.6.1: a request that was under
- * way while its user was deactivated committed a token afterwards, and that token was accepted.
- *
+ * Waits until the transactions that are open now have ended, so that everything they wrote is listed. Stops
+ * at the target's time limit or on an interruption. A controller runs each request in a transaction. Seen on
+ * AWX 24.6.1: a request in flight while its user was deactivated committed a token afterwards, and that token
+ * was accepted.
  * @returns Null if the target cannot list transactions.
  * @throws TokenctlError whatever the target throws.
  */
@@ -61,17 +58,17 @@ export async function settleRequests(waiting: Waiting): Promise<SettledRequests 
   return { found: open.length, left, seconds: Math.round((performance.now() - started) / 1000) };
 }
 
-/** A controller ends requests after 115 seconds (`harakiri` of its web server, in AWX 24.6.1), if nothing else is set. */
+/** A controller ends requests after 115 seconds by default (`harakiri` of its web server, in AWX 24.6.1). */
 const REQUEST_LIMIT_S = 120;
 
-/** When a request from before an instant has ended (RFC 3339). */
+/** The latest time (RFC 3339) at which a request from before an instant ends. */
 export function requestsEnd(acted: Date): string {
   return lastsUntil(acted, REQUEST_LIMIT_S);
 }
 
 /**
- * Whether a request that the target took before an act can still make access after it, by when the act ended,
- * and how the transactions ended: null where they cannot be listed.
+ * Whether a request that the target accepted before an act can still create access after it. Decided by the
+ * time the act ended and the state of the transactions: null if they cannot be listed.
  */
 export function requestsPath(
   settled: SettledRequests | null,
@@ -95,7 +92,7 @@ function transactionsPath({ found, left, seconds, isBusy }: SettledRequests): Ac
   return closedPath('requests', how);
 }
 
-/** Transactions to name. */
+/** The number of transactions to name. */
 const SHOWN = 3;
 
 function stillOpen({ left, seconds }: Pick<SettledRequests, 'left' | 'seconds'>): AccessPath {
@@ -117,7 +114,7 @@ function transactionText({ pid, program, seconds }: OpenTransaction): string {
   return pid === null ? `a prepared transaction${more}` : `process ${pid}${more}`;
 }
 
-/** A request of before can make access until this time (RFC 3339). */
+/** An earlier request can create access until this time (RFC 3339). */
 function unlistedRequests(until: string, place: Pick<TargetDescription, 'context'>): AccessPath {
   const how =
     'A request that the server received before can still create a token. A controller ends requests after two minutes by default.';
@@ -129,8 +126,8 @@ function secondLook(until: string, { context }: Pick<TargetDescription, 'context
 }
 
 /**
- * The same some time after an act, before everything is listed again: closed if no request can be as old as
- * the act. The act has the time (RFC 3339) that it said, if it did.
+ * The same check some time after an act, before everything is listed again: closed if no request can be as
+ * old as the act. If the act recorded an end time (RFC 3339), that is used.
  */
 export async function requestsSince(
   act: { readonly ended: Date; readonly recorded: string | undefined },
@@ -152,7 +149,7 @@ export async function requestsSince(
       target,
       shouldStop: false,
       timeoutMs: wait === undefined ? LOOK_MS : REQUEST_LIMIT_S * 1000,
-      // One whose age is not visible is waited for a moment: most are younger.
+      // A transaction whose age is not visible is waited for briefly: most are younger.
       isMeant: (each) => each.seconds === null || each.seconds >= seconds,
     });
     return settled !== null && settled.left.length > 0
@@ -167,10 +164,10 @@ export async function requestsSince(
     : [closedPath('requests', TIME_IS_OVER)];
 }
 
-/** Waits until this instant, or returns at once after it. */
+/** Waits until this instant; returns immediately if it has passed. */
 export type Wait = (until: Date) => Promise<void>;
 
-/** How long to wait for a transaction where no one asked to wait, in milliseconds. */
+/** How long to wait for a transaction if no wait was requested, in milliseconds. */
 const LOOK_MS = 1000;
 
 const NONE_OLDER = 'Verified: no transaction from before is open.';

@@ -16,10 +16,10 @@ import {
 } from './show-application.ts';
 
 /**
- * Plans the deletion of an application: what it is, and the tokens that go with it. Reads only.
- *
- * @throws TokenctlError `lockout_refused` where the caller authenticates with one of its tokens, `permission_refused` for an
- * account that sees only part or a role without the rights, and as `findApplication`.
+ * Plans the deletion of an application and its tokens. Reads only.
+ * @throws TokenctlError `lockout_refused` if the caller authenticates with one of its tokens,
+ * `permission_refused` for an account that does not see everything or a role without the rights, and as
+ * `findApplication`.
  */
 export async function planDeletion(options: {
   readonly target: Target;
@@ -45,19 +45,19 @@ export async function planDeletion(options: {
   return shown;
 }
 
-/** What became of an application. */
 export interface DeletionReport extends RunEnd {
   readonly application: { readonly id: number; readonly name: string };
-  /** `done` where neither the application nor one of its tokens is listed any more. */
+  /** `done` if neither the application nor any of its tokens is still listed. */
   readonly result: 'done' | 'partly';
   readonly steps: readonly StepReport[];
-  /** What was listed again after the act; null where that was not reached. */
+  /** What is listed after the deletion; null if that was not reached. */
   readonly left: { readonly application: boolean; readonly accessTokens: number } | null;
 }
 
 /**
- * Deletes an application: records the intent, revokes its tokens in batches, deletes it, and lists it and its
- * tokens again. What is issued meanwhile goes with the application. Running it again finishes the work.
+ * Deletes an application: records the intent, revokes its tokens in batches, deletes it, then lists it and
+ * its tokens again. Deleting the application also deletes tokens issued in the meantime. Running it again
+ * finishes the work.
  * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function deleteApplication(
@@ -70,7 +70,7 @@ export async function deleteApplication(
   const common = { application: { id, name } };
   const planned = { tokens: accessTokens.total, ...(refreshTokens !== null && { refreshTokens }) };
   await work.open({ ...common, planned });
-  // A selector goes by the name: with several of one name, the tokens go with the application only.
+  // A selector uses the name: if applications share it, the tokens are only deleted with the application.
   if (application.isOnlyOne) {
     const selector = () => Promise.resolve({ applications: [name] });
     await revokeAllAccess(work, { selector, common, listeners: options });
@@ -96,14 +96,14 @@ export async function deleteApplication(
   return report;
 }
 
-/** A step that failed, of a deletion that was verified: the tokens went with the application. */
+/** A failed step of a deletion that was verified: the tokens were deleted with the application. */
 function madeGood(step: StepReport): StepReport {
   if (step.result === 'done' || step.result === 'unchanged') return step;
   const message = `${step.message} The tokens were deleted with the application instead.`;
   return { ...step, result: 'unchanged', message };
 }
 
-/** Deletes an application with what is left of its tokens. Throws as {@link OperationRun.step}. */
+/** Deletes an application with its remaining tokens. Throws as {@link OperationRun.step}. */
 export function endApplication(
   work: OperationRun,
   application: { readonly id: number; readonly name: string },
@@ -127,7 +127,7 @@ export function endApplication(
   });
 }
 
-/** What is listed of an application after its deletion. */
+/** What is still listed of an application after its deletion. */
 export async function leftOf(
   target: Target,
   application: { readonly id: number; readonly name: string },
@@ -139,8 +139,9 @@ export async function leftOf(
 }
 
 /**
- * Gives a confidential application a new client secret, recorded before and after. The log has no part of it.
- * @throws TokenctlError `outcome_unrecorded` where the secret was replaced and the log could not say so: its
+ * Gives a confidential application a new client secret, recorded before and after. The log contains no part
+ * of it.
+ * @throws TokenctlError `outcome_unrecorded` if the secret was replaced but the log could not record it: its
  * value is withheld; and as `Applications.replaceSecret`.
  */
 export async function replaceSecret(
@@ -165,7 +166,7 @@ export async function replaceSecret(
   });
 }
 
-/** The error for a target whose API replaces no client secrets. */
+/** The error for a target whose API cannot replace client secrets. */
 export function secretsKept({ address }: Pick<TargetDescription, 'address'>): TokenctlError {
   return notPossible(
     `The REST API at ${address} cannot replace a client secret`,

@@ -6,21 +6,21 @@ import type { ReadTarget, Target } from '../ports/target.ts';
 import type { ApplicationDetails, RefreshTokens } from '../ports/target-parts.ts';
 import { resolveNames } from '../scope/resolve-names.ts';
 
-/** What an application is called, and its id where several organizations have one of this name. */
+/** The name of an application, and its id if several organizations have an application of this name. */
 export interface ApplicationName {
   readonly name: string;
   readonly id?: number | undefined;
 }
 
-/** An application, and whether its name is its own: selectors go by names. */
+/** An application, and whether its name is unique: selectors use names. */
 export interface NamedApplication extends ApplicationDetails {
   readonly isOnlyOne: boolean;
 }
 
 /**
  * Finds one application. Reads only.
- * @throws TokenctlError `not_found`, `permission_refused` for an account that sees only part, `usage` for a
- * name that several organizations use.
+ * @throws TokenctlError `not_found`, `permission_refused` for an account that does not see everything,
+ * `usage` for a name that several organizations use.
  */
 export async function findApplication(
   target: Target,
@@ -46,29 +46,26 @@ function idsText(applications: readonly { readonly id: number }[]): string {
   return `id ${applications.map(({ id }) => id).join(', id ')}`;
 }
 
-/** The tokens of an application, counted by what matters about them. */
 interface ApplicationTokens {
   readonly total: number;
-  /** With the scope write, expired ones included. */
+  /** Tokens with the scope write, including expired ones. */
   readonly write: number;
   readonly expired: number;
-  /** Have a refresh token. */
   readonly withRefreshToken: number;
-  /** The last use of any; null for never; undefined where the target does not tell. */
+  /** The last use of any token; null for never; undefined if the target does not record it. */
   readonly lastUsed: Date | null | undefined;
-  /** The most first. */
+  /** In descending order. */
   readonly byUser: readonly { readonly username: string; readonly tokens: number }[];
 }
 
-/** What is known of an application. */
 export interface ShownApplication {
   readonly application: NamedApplication;
   readonly accessTokens: ApplicationTokens;
-  /** Refresh tokens that are not revoked; null where the target does not list them. */
+  /** Refresh tokens that are not revoked; null if the target does not list them. */
   readonly refreshTokens: number | null;
 }
 
-/** Gathers what an application is and has, without its client secret. Throws as {@link findApplication}. */
+/** Reads an application and its tokens, without its client secret. Throws as {@link findApplication}. */
 export async function showApplication(
   options: ReadTarget & { readonly name: ApplicationName },
 ): Promise<ShownApplication> {
@@ -81,7 +78,7 @@ export async function showApplication(
   };
 }
 
-/** The access tokens of one application: a selector goes by its name, which others may have. */
+/** The access tokens of one application. A selector uses its name, which others may share. */
 export async function* tokensOf(
   target: Target,
   { id, name }: Pick<ApplicationDetails, 'id' | 'name'>,

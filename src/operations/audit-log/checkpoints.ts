@@ -5,7 +5,6 @@ import { generateNoteKey, parseSigner, parseVerifier } from '../../domain/note-k
 import type { AuditLog, Entry, EntryDraft, LogKeys } from '../ports/audit-log.ts';
 import { LogTree, requireCheckpoint, requireIntact } from './verify-log.ts';
 
-/** The log to sign, and its keys. */
 interface MakeCheckpointOptions {
   readonly log: Pick<AuditLog, 'verify'>;
   readonly keys: Pick<LogKeys, 'signer' | 'verifiers'>;
@@ -15,10 +14,10 @@ interface MakeCheckpointOptions {
 
 /**
  * Verifies the audit log, and signs the number of its entries and the hash of their Merkle tree.
- *
- * @returns The signed note, to be kept elsewhere: it reveals later changes to the log. And what it says; the root is in base64.
- * @throws TokenctlError `log_broken` if the log is broken or does not match the previous checkpoint, `configuration` if
- * there is no key, `audit_unavailable` if the log cannot be read.
+ * @returns The signed note, to be kept elsewhere: it reveals later changes to the log. And what it says; the
+ * root is in base64.
+ * @throws TokenctlError `log_broken` if the log is broken or does not match the previous checkpoint,
+ * `configuration` if there is no key, `audit_unavailable` if the log cannot be read.
  */
 export async function makeCheckpoint(options: MakeCheckpointOptions) {
   const { log, keys, previous } = options;
@@ -51,7 +50,7 @@ interface ProveInclusionOptions {
 /**
  * Proves that an entry is in the audit log that a checkpoint covers.
  * @returns What can be verified without the log: the entry's line without its line feed, and the proof in the
- * format https://c2sp.org/tlog-proof, which includes the checkpoint; and how many entries that covers.
+ * format https://c2sp.org/tlog-proof, which includes the checkpoint, and the number of entries it covers.
  * @throws TokenctlError `not_found` if the checkpoint does not cover the entry, or retention removed it;
  * `log_broken`, `configuration` and `audit_unavailable` as `makeCheckpoint`.
  */
@@ -75,7 +74,6 @@ function notCovered(seq: number, { size, removed }: { size: number; removed: num
   });
 }
 
-/** An entry, its proof, and the trusted keys. */
 interface VerifyInclusionOptions {
   readonly line: string;
   readonly proof: string;
@@ -85,8 +83,8 @@ interface VerifyInclusionOptions {
 
 /**
  * Verifies a proof of {@link proveInclusion}, without the log.
- *
- * @throws TokenctlError `log_broken` if the proof does not match the entry, `configuration` for an invalid proof or key.
+ * @throws TokenctlError `log_broken` if the proof does not match the entry, `configuration` for an invalid
+ * proof or key.
  */
 export function verifyInclusion({ line, proof, keys }: VerifyInclusionOptions): {
   readonly seq: number;
@@ -127,10 +125,7 @@ export async function initLogKey(options: LogKeyOptions & { readonly name: strin
 /** A key that replaced another one. */
 interface HandedOverKey extends MadeLogKey {
   readonly replaced: string;
-  /**
-   * A checkpoint of the log, which includes the entry of the new key, signed by both keys. A user who trusts the old key
-   * can verify the new one with it.
-   */
+  /** A checkpoint that includes the entry of the new key, signed by both keys, to verify the new one. */
   readonly checkpoint: string;
 }
 

@@ -2,7 +2,6 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { EntryContext, ExportCursor, ExportPosition, LogFormat, LogSink } from '../ports/log-sink.ts';
 
-/** The entries to export, their format, and the sink. */
 export interface ExportLogOptions {
   readonly log: Pick<AuditLog, 'entries' | 'head'>;
   readonly format: LogFormat;
@@ -24,7 +23,6 @@ interface FollowOptions {
   readonly onFailure: (error: TokenctlError) => void;
 }
 
-/** The exported entries. */
 export interface ExportReport {
   readonly entries: number;
   readonly records: number;
@@ -36,14 +34,14 @@ const POLL_INTERVAL_MS = 1_000;
 const MAX_RETRY_DELAY_MS = 30_000;
 
 /**
- * Exports the audit log, oldest entry first, starting after the position of the cursor. Each entry is sent at least once:
- * the cursor moves after the sink accepted all records of an entry, so an interrupted run may send some records again.
+ * Exports the audit log, oldest entry first, starting after the position of the cursor. Each entry is sent at
+ * least once: the cursor moves after the sink accepted all records of an entry, so an interrupted run may
+ * send some records again.
  *
  * The export only reads the log: a slow sink does not block appends.
- *
- * @throws TokenctlError `log_broken` if the cursor belongs to another log or a line is not an entry, `not_found` if
- * retention removed the next entries, `audit_unavailable`, and the errors of sink and cursor. With `follow`, an
- * unreachable sink is retried instead.
+ * @throws TokenctlError `log_broken` if the cursor belongs to another log or a line is not an entry,
+ * `not_found` if retention removed the next entries, `audit_unavailable`, and the errors of sink and cursor.
+ * With `follow`, an unreachable sink is retried instead.
  */
 export async function exportLog(options: ExportLogOptions): Promise<ExportReport> {
   const { follow } = options;
@@ -78,7 +76,7 @@ class ExportRun {
   readonly #options: ExportLogOptions;
   readonly #intents: OpenIntents;
   #position: ExportPosition;
-  /** Whether the log is known to have the entry of the position. */
+  /** Whether the log was checked to have the entry at the position. */
   #isPositionChecked: boolean;
   #entries = 0;
   #records = 0;
@@ -101,7 +99,6 @@ class ExportRun {
     return { entries: this.#entries, records: this.#records, last: this.#position.seq };
   }
 
-  /** Exports the entries that exist now. */
   async exportNew(): Promise<void> {
     const { log, signal } = this.#options;
     const { size } = await log.head();
@@ -177,10 +174,7 @@ class ExportRun {
   }
 }
 
-/**
- * The intents that are open while a log is read, so that an outcome is known with what it closes. It holds no
- * more than runs have under way together.
- */
+/** Open intents while a log is read, to match with outcomes. Bounded by the number of concurrent runs. */
 export class OpenIntents {
   readonly #log: Pick<AuditLog, 'entries'>;
   readonly #intents = new Map<number, Entry>();
@@ -191,8 +185,8 @@ export class OpenIntents {
   }
 
   /**
-   * Takes the next entry, and returns the intents that it belongs to, where the log still holds them. The
-   * first may be any one of the log: intents that were open before it are looked up.
+   * Takes the next entry, and returns the intents it belongs to, if the log still has them. Reading may start
+   * at any entry: intents opened before it are looked up.
    */
   async of(entry: Entry): Promise<EntryContext> {
     if (!this.#isBegun) await this.#lookUp(entry);
@@ -205,7 +199,7 @@ export class OpenIntents {
     return { intent, opening };
   }
 
-  /** A run's first intent is its last to be closed. */
+  /** A run's first intent is the last one to be closed. */
   #openingOf(run: string): Entry | undefined {
     for (const intent of this.#intents.values()) if (intent.run === run) return intent;
     return undefined;
@@ -222,12 +216,11 @@ export class OpenIntents {
   }
 }
 
-/** Records handed over at once. */
+/** The maximum number of records per batch. */
 const RECORDS = 500;
-/** Or as many characters. */
+/** The maximum number of characters per batch. */
 const CHARACTERS = 256 * 1024;
 
-/** Records on their way to a sink, several together. */
 class RecordBatch {
   readonly #sink: LogSink;
   #records: string[] = [];
@@ -237,20 +230,19 @@ class RecordBatch {
     this.#sink = sink;
   }
 
-  /** Whether as many have gathered as go at once. */
   get isFull(): boolean {
     return this.#records.length >= RECORDS || this.#characters >= CHARACTERS;
   }
 
-  /** Takes a record. Hands over those before it where as many have gathered. */
+  /** Adds a record. Sends the earlier ones first if the batch is full. */
   async add(record: string): Promise<void> {
-    // An entry may have more records than go at once.
+    // An entry may have more records than fit in a batch.
     if (this.isFull) await this.flush();
     this.#records.push(record);
     this.#characters += record.length;
   }
 
-  /** Hands over what has gathered. Throws as {@link LogSink.send}. */
+  /** Sends the collected records. Throws as {@link LogSink.send}. */
   async flush(): Promise<void> {
     if (this.#records.length === 0) return;
     const records = this.#records;

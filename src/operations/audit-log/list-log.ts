@@ -18,9 +18,10 @@ export interface ListLogOptions {
 }
 
 /**
- * Streams entries of the audit log, oldest first. With `since` or `last`, a long log is read from near its end.
- *
- * @throws TokenctlError `log_broken` at a line that is not an entry, `audit_unavailable` if the log cannot be read.
+ * Streams entries of the audit log, oldest first. With `since` or `last`, a long log is read from near its
+ * end.
+ * @throws TokenctlError `log_broken` at a line that is not an entry, `audit_unavailable` if the log cannot be
+ * read.
  */
 export async function* listLog(options: ListLogOptions): AsyncIterable<Entry> {
   const { log, since, last } = options;
@@ -54,8 +55,8 @@ function matches(entry: Entry, { operation, run, kind, since }: ListLogOptions):
 }
 
 /**
- * The rows of a list of the log. Where there are none, a log that was emptied is reported separately from one that was never written.
- *
+ * The rows of a log listing. If there are none, an emptied log is distinguished from one that was never
+ * written.
  * @throws TokenctlError `log_broken` for a log that was emptied.
  */
 export async function* unlessEmptied<Row>(
@@ -73,14 +74,14 @@ export async function* unlessEmptied<Row>(
 /** The runs to list. All criteria must match. */
 type ListRunsOptions = Omit<ListLogOptions, 'kind'>;
 
-/** Entries to read for each run that is asked for, at first. */
+/** Entries to read at first for each requested run. */
 const ENTRIES_PER_RUN = 50;
-/** How many times more entries are read if they held too few runs. */
+/** The factor by which more entries are read if they contained too few runs. */
 const GROWTH = 8;
 
 /**
- * Streams accounts of the runs in the audit log, in the order of their ends; unfinished ones come last.
- * `since` is about their ends, `last` about their number. With either, a long log is read from near its end.
+ * Streams the runs in the audit log, in the order of their ends; unfinished runs come last. `since` and
+ * `last` apply to the ends of runs. With either, a long log is read from near its end.
  * @throws TokenctlError as {@link listLog}.
  */
 export async function* listRuns(options: ListRunsOptions): AsyncIterable<RunAccount> {
@@ -104,19 +105,19 @@ export async function* listRuns(options: ListRunsOptions): AsyncIterable<RunAcco
   }
 }
 
-/** A number not after `near` from which every run is whole that had not ended there: what was open there is read, too. */
+/** An entry number, at most `near`: runs that had not ended at `near` are complete if read from there. */
 async function wholeRunsFrom(log: Pick<AuditLog, 'entries'>, near: number): Promise<number> {
   if (near <= 1) return 1;
   const entry = await firstFrom(log, near);
   return Math.min(near, ...(entry?.open ?? []));
 }
 
-/** Reads twice: the first time to know where each run ends. */
+/** Reads twice: the first pass finds where each run ends. */
 async function* accountsFrom(from: number, { log, operation, run, since }: ListRunsOptions) {
   const isWanted = (entry: Entry) => matches(entry, { log, operation, run });
   const ends = new Map<string, number>();
   for await (const entry of log.entries(from)) {
-    // An outcome without its intent is of a run that began before what is read.
+    // An outcome without its intent belongs to a run that started before the first entry read.
     if (isWanted(entry) && (ends.has(entry.run) || entry.kind !== 'outcome')) ends.set(entry.run, entry.seq);
   }
   const running = new Map<string, RunTally>();
@@ -137,12 +138,12 @@ async function* accountsFrom(from: number, { log, operation, run, since }: ListR
   for (const tally of running.values()) yield tally.account();
 }
 
-/** Runs to name if a prefix is ambiguous. */
+/** Number of runs to name if a prefix is ambiguous. */
 const MAX_AMBIGUOUS = 5;
 
 /**
- * Reads one run of the audit log with its entries, by its UUID or enough of its first characters. Throws
- * `not_found`, `usage` if several runs begin like that, and as {@link listLog}.
+ * Reads one run of the audit log with its entries, by its UUID or a unique prefix. Throws `not_found`,
+ * `usage` if several runs match, and as {@link listLog}.
  */
 export async function readRun(
   log: Pick<AuditLog, 'entries'>,
@@ -175,8 +176,8 @@ export async function readRun(
 const CLOCK_MARGIN_MS = 86_400_000;
 
 /**
- * The number of an entry that is not later than any entry since an instant, nor than the intents that these
- * close. Uses a binary search, so that a long log need not be read.
+ * The number of an entry that is no later than any entry since an instant, and no later than the intents that
+ * those entries close. Uses a binary search to avoid reading a long log.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */
 export async function numberSince(log: Pick<AuditLog, 'entries' | 'head'>, since: Date): Promise<number> {

@@ -11,13 +11,11 @@ export interface ReportLogOptions {
   readonly until?: Date | undefined;
 }
 
-/** The totals of a period. */
 export interface LogTotals {
   readonly entries: number;
   readonly runs: number;
   /** Number of runs by operation, in the order of their first runs. */
   readonly operations: Readonly<Record<string, number>>;
-  /** Number of runs by actor. */
   readonly actors: Readonly<Record<string, number>>;
   readonly counts: RunCounts;
   /** Number of interrupted runs, and of runs without an outcome. */
@@ -36,11 +34,11 @@ export interface LogReport {
 }
 
 /**
- * Reports the runs of a period: who ordered them, what they did, and their results. Each run is complete, including its
- * entries before and after the period, such as the reconciliation of an interrupted run.
+ * Reports the runs of a period: who started them, what they did, and their results. Each run is complete,
+ * including its entries before and after the period, such as the reconciliation of an interrupted run.
  *
- * The log is verified as a whole. Its entries are read twice, from a day before the period on. Only unfinished runs and the ids of the other runs are kept in memory.
- *
+ * The log is verified as a whole. Its entries are read twice, starting a day before the period. Only
+ * unfinished runs and the ids of the other runs are kept in memory.
  * @throws TokenctlError `audit_unavailable`. A broken log is reported as far as it can be read.
  */
 export async function reportLog(options: ReportLogOptions): Promise<LogReport> {
@@ -55,7 +53,6 @@ export async function reportLog(options: ReportLogOptions): Promise<LogReport> {
 class ReportReader {
   readonly #options: ReportLogOptions;
   failure: TokenctlError | null = null;
-  /** The number of the first entry to read. */
   #start: number | null = null;
 
   constructor(options: ReportLogOptions) {
@@ -89,7 +86,7 @@ class ReportReader {
     for (const tally of unfinishedTallies.values()) yield tally.account();
   }
 
-  /** All entries up to the first unreadable one. */
+  /** All entries before the first unreadable one. */
   async *#entries(): AsyncIterable<Entry> {
     const { log, since } = this.#options;
     try {
@@ -139,7 +136,7 @@ function increase(numbers: Map<string, number>, name: string): void {
   numbers.set(name, (numbers.get(name) ?? 0) + 1);
 }
 
-/** The name of an actor: the user of the operating system, and the job. */
+/** The name of an actor: the operating system user, and the job. */
 export function actorName({ user, host, as, sudo_user, job }: Entry['actor']): string {
   const person = sudo_user === undefined ? user : `${sudo_user} (as ${user ?? 'root'})`;
   const place = host === undefined ? '' : `@${host}`;

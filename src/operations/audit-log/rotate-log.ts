@@ -13,7 +13,6 @@ export interface RotateLogOptions {
 
 /**
  * Closes the file of the log and continues in a new one. All files together are one chain.
- *
  * @returns Null for an empty log.
  * @throws TokenctlError `unsupported` if the log is not a file, `log_broken`, `audit_unavailable`.
  */
@@ -23,10 +22,10 @@ export async function rotateLog({ log, actor }: RotateLogOptions): Promise<Rotat
 }
 
 /**
- * Removes closed files whose entries were all appended before an instant and have an outcome. Entries that an open
- * incident or lease needs, or an incident whose lift left users deactivated or roles taken, are kept, however old they are. The rest of the
- * log can still be verified: an entry records the removal, and the first remaining file has the state of the log before it.
- *
+ * Removes closed files whose entries were all appended before an instant and have an outcome. Entries that an
+ * open incident or lease needs are kept regardless of age, as are those of an incident whose lift left users
+ * deactivated or roles removed. The rest of the log can still be verified: an entry records the removal, and
+ * the first remaining file has the state of the log before it.
  * @returns Null if there are no such files.
  * @throws TokenctlError `unsupported` if the log is not a file, `audit_unavailable`.
  */
@@ -41,7 +40,6 @@ export async function pruneLog({
 
 /**
  * The names of the files that {@link pruneLog} would remove after a rotation. Changes nothing.
- *
  * @throws TokenctlError as {@link pruneLog}.
  */
 export async function filesToPrune({
@@ -52,25 +50,23 @@ export async function filesToPrune({
   return await log.filesToPrune(await withoutNeeded(log, before));
 }
 
-/** The instant, or an earlier one since which incidents and leases need the entries. */
+/** The instant, or an earlier one if incidents or leases need entries since then. */
 async function withoutNeeded(log: Pick<AuditLog, 'entries'>, before: Date): Promise<Date> {
   const held = await heldEntries(log, before);
   return held === null ? before : new Date(held.since);
 }
 
-/** What keeps older entries in the log. */
 export interface HeldEntries {
   /** Entries from this instant on are kept (RFC 3339). */
   readonly since: string;
-  /** The incidents that are open, or whose lift left something. */
+  /** Incidents that are open, or whose lift left users deactivated or roles removed. */
   readonly incidents: readonly Incident[];
   /** The open leases: without their entries, nothing would end the tokens. */
   readonly leases: readonly Lease[];
 }
 
 /**
- * What keeps entries in the log that are older than an instant; null where nothing does.
- *
+ * The incidents and leases that keep entries older than an instant; null if none do.
  * @throws TokenctlError `audit_unavailable`.
  */
 export async function heldEntries(log: Pick<AuditLog, 'entries'>, before: Date): Promise<HeldEntries | null> {

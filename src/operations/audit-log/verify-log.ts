@@ -4,7 +4,6 @@ import { emptyTree, MerkleTree, type TreeState } from '../../domain/merkle-tree.
 import { parseVerifier } from '../../domain/note-key.ts';
 import type { AuditLog, LogObserver, LogVerification } from '../ports/audit-log.ts';
 
-/** A log whose chain is intact. */
 export interface VerifiedLog extends Omit<LogVerification, 'break'> {
   readonly checkpoint?: Pick<Checkpoint, 'origin' | 'size'>;
 }
@@ -78,7 +77,7 @@ export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot
 }
 
 interface LogTreeOptions {
-  /** The size at which the root of the tree is kept. */
+  /** The tree size whose root is kept. */
   readonly mark?: number | undefined;
   readonly prove?: number | undefined;
 }
@@ -88,7 +87,7 @@ export class LogTree implements LogObserver {
   readonly #mark: number | undefined;
   readonly #prove: number | undefined;
   #tree: MerkleTree;
-  /** The root at the marked size; null until that is reached. */
+  /** The root at the marked size; null until it is reached. */
   markedRoot: Buffer | null = null;
   /** The inclusion proof of the entry in the tree of the marked size. */
   path: readonly Buffer[] | null = null;

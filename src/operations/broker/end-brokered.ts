@@ -11,10 +11,9 @@ interface Ending extends Change {
 }
 
 /**
- * Ends the token of a value, if a broker made it here.
- *
- * @returns Whether it was one.
- * @throws TokenctlError `partly_done` where it is left, and as {@link endLeases}.
+ * Ends the token with this value, if a broker created it here.
+ * @returns Whether it was a broker's token.
+ * @throws TokenctlError `partly_done` if the token remains, and as {@link endLeases}.
  */
 export async function endByValue(ending: Ending, value: Secret): Promise<boolean> {
   const fingerprint = fingerprintOf(value);
@@ -25,7 +24,7 @@ export async function endByValue(ending: Ending, value: Secret): Promise<boolean
   return true;
 }
 
-/** Ends the tokens of brokers here that are past their end. Returns what is left of them; throws as {@link endLeases}. */
+/** Ends broker tokens here that have expired. Returns the remaining ones; throws as {@link endLeases}. */
 export async function endDueBrokered(ending: Ending) {
   const now = ending.clock.now();
   const due = (await brokered(ending)).filter((lease) => isLeaseDue(lease, now));

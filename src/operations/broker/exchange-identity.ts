@@ -12,12 +12,11 @@ import { resolveNames } from '../scope/resolve-names.ts';
 import { requireRights } from '../scope/visibility.ts';
 import { stoppedRules } from './stopped-rules.ts';
 
-/** An identity that was verified, and the rule that it fits. */
+/** A verified identity, and the rule that it matches. */
 export interface IdentityExchange extends Change {
   readonly rule: BrokerRule;
   readonly origin: TokenOrigin;
   readonly identity: Pick<IdentityUse, 'id' | 'rememberMs'>;
-  /** The scope of the token. */
   readonly scope: 'read' | 'write';
   readonly store: IdentityStore;
 }
@@ -29,10 +28,11 @@ const REFUSED: Readonly<Record<Exclude<Admission, 'admitted'>, string>> = {
 };
 
 /**
- * Gives an identity a token, once. The identity is used up before anything is made, and is given back only where it is certain that
- * nothing was; the token is a lease, which is recorded before it is made. A lockdown that begins meanwhile ends it again.
- *
- * @throws BrokerRefusal for an identity that was used, a limit of the rule, and a lockdown; as {@link makeLimitedToken}.
+ * Exchanges an identity for a token, once. The identity is marked as used before the token is created, and
+ * released only if it is certain that no token was created. The token is a lease, recorded before it is
+ * created. A lockdown that begins in the meantime ends it again.
+ * @throws BrokerRefusal for a used identity, a limit of the rule, and a lockdown; as {@link
+ * makeLimitedToken}.
  */
 export async function exchangeIdentity(exchange: IdentityExchange): Promise<LimitedToken> {
   const { rule, identity, store, scope, origin, ...rest } = exchange;
@@ -50,7 +50,7 @@ export async function exchangeIdentity(exchange: IdentityExchange): Promise<Limi
     if (error instanceof TokenctlError && isUndone(error)) await store.withdraw(identity.id);
     throw error;
   });
-  // Without that, it counts as living until its time, also if it is given back before.
+  // Without the fingerprint, the token counts as live until it expires, even if it is returned earlier.
   const noted = store.made(identity.id, fingerprintOf(made.value)).catch(() => undefined);
   try {
     await Promise.all([requireNotStopped(exchange), noted]);
@@ -62,7 +62,6 @@ export async function exchangeIdentity(exchange: IdentityExchange): Promise<Limi
   return made;
 }
 
-/** Whether it is certain that no token was made. */
 function isUndone(error: TokenctlError): boolean {
   return isRefusal(error) || error.code === 'audit_unavailable' || error.code === 'usage';
 }
@@ -83,8 +82,7 @@ function stopped(): BrokerRefusal {
 }
 
 /**
- * Refuses a rule that could give no token.
- *
+ * Refuses a rule that could never issue a token.
  * @throws TokenctlError `permission_refused`, `unsupported`, `not_found`, `usage`; as the target.
  */
 export async function requireMayBroker(

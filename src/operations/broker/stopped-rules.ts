@@ -5,13 +5,13 @@ import { isLeaseHere, readAllLeases } from '../journal/recorded-leases.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
-/** The operations of the notes that stop a rule of the broker, and let it give tokens again. */
+/** Operations of the log notes that stop and resume a rule of the broker. */
 const STOP = 'broker.stop';
 const RESUME = 'broker.resume';
 
 export const stopOperations: readonly string[] = [STOP, RESUME];
 
-/** The rules that give no tokens until they are resumed, by the audit log. Throws as the log. */
+/** The rules that are stopped until resumed, from the audit log. Throws as the log. */
 export async function stoppedRules(log: Pick<AuditLog, 'entries'>): Promise<ReadonlySet<string>> {
   const stopped = new Set<string>();
   for await (const { operation, data } of log.entries(1, { operations: stopOperations })) {
@@ -22,7 +22,7 @@ export async function stoppedRules(log: Pick<AuditLog, 'entries'>): Promise<Read
   return stopped;
 }
 
-/** Records that a rule gives no tokens from now on, or does again. Throws `audit_unavailable`. */
+/** Records that a rule is stopped or resumed. Throws `audit_unavailable`. */
 export async function recordStop(
   log: AuditLog,
   stop: {
@@ -46,7 +46,7 @@ export async function recordStop(
   });
 }
 
-/** The tokens of a rule that may live here. Throws as the log. */
+/** The possibly live tokens of a rule at this target. Throws as the log. */
 export async function livingOfRule(
   log: Pick<AuditLog, 'entries'>,
   rule: string,

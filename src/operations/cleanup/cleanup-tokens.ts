@@ -10,25 +10,22 @@ import { type Change, OperationRun, type RunEnd } from '../journal/operation-run
 import { partOf } from '../scope/target-parts.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
-/** What to clean up, and who says so. */
 export interface CleanupTokensOptions extends Change {
   readonly plan: CleanupPlan;
-  /** Rows per batch, each batch being one intent and one outcome in the log; what the target asks for by default. */
+  /** Rows per batch; each batch is one intent and one outcome in the log. Default: as the target says. */
   readonly batchSize?: number;
 }
 
-/** What became of the tokens of one kind. */
 interface CleanedTokens extends Omit<OutcomeCounts, 'revoked'> {
   readonly deleted: number;
 }
 
-/** What a clean-up did, and what it left. */
 export interface CleanupReport
   extends RunEnd,
     Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible' | 'notSeen'> {
   readonly byKind: Readonly<Record<CleanupKind, CleanedTokens>>;
   readonly planned: number;
-  /** All kinds together. */
+  /** The total of all kinds. */
   readonly deleted: number;
   readonly seconds: number;
 }
@@ -38,8 +35,8 @@ const CONCURRENCY = 2;
 
 /**
  * Deletes the planned tokens, refresh tokens before access tokens: closes what killed runs left open, records
- * the intent, deletes in batches, each recorded before and after. Running it again finishes the work.
- * @throws TokenctlError as any {@link OperationRun}. A target that fails half-way is reported in `stopped`
+ * the intent, then deletes in batches, each recorded before and after. Running it again finishes the work.
+ * @throws TokenctlError as any {@link OperationRun}. If the target fails part-way, `stopped` reports it
  * instead.
  */
 export async function cleanupTokens(options: CleanupTokensOptions): Promise<CleanupReport> {
@@ -76,10 +73,7 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
   return report;
 }
 
-/**
- * How tokens of a kind are deleted. Access tokens take a refresh token that is still beside them along, where
- * deleting its row failed before: it would be left as an orphan.
- */
+/** How to delete tokens of a kind. Access tokens go with a refresh token that an earlier step left. */
 function way(
   kind: CleanupKind,
   { target, signal }: CleanupTokensOptions,

@@ -15,7 +15,6 @@ export const cleanupKinds = [
   'expiredAccessTokens',
 ] as const;
 
-/** A kind of tokens to clean up. */
 export type CleanupKind = (typeof cleanupKinds)[number];
 
 export interface PlanCleanupOptions {
@@ -23,30 +22,29 @@ export interface PlanCleanupOptions {
   readonly clock: Clock;
   /** How long revoked refresh tokens are kept, in milliseconds. */
   readonly keepRevokedFor: number;
-  /** Plans no more rows than this, all kinds together. */
+  /** The maximum number of rows in the plan, all kinds together. */
   readonly limit?: number | undefined;
-  /** Of the target, where it has been described already; it is asked otherwise. */
+  /** The target's description, if it was read already. Default: it is read. */
   readonly description?: TargetDescription;
 }
 
-/** The tokens that can be deleted. */
 export interface CleanupPlan {
   /** Ids by kind, ascending. */
   readonly ids: Readonly<Record<CleanupKind, readonly number[]>>;
   readonly counts: Readonly<Record<CleanupKind, number>>;
-  /** All kinds together. */
+  /** The total of all kinds. */
   readonly total: number;
-  /** Expired access tokens that stay, since a refresh token beside them can still be used; up to the limit. */
+  /** Number of expired access tokens that are kept for their usable refresh token, up to the limit. */
   readonly kept: number;
-  /** Whether the limit was reached: there is more for another run. */
+  /** Whether the limit was reached: another run has more to delete. */
   readonly limited: boolean;
-  /** What this target cannot clean up, and what can; null where it can do all. */
+  /** What this target cannot clean up, and what can; null if it can clean up everything. */
   readonly notPossible: string | null;
   /** Why the account does not see all tokens, as a sentence without a full stop; null if it does. */
   readonly notSeen: string | null;
 }
 
-/** How old an orphan must be, in milliseconds: a refresh that is under way may look like one. */
+/** The minimum age of an orphan, in milliseconds: a token being refreshed may look like one. */
 const ORPHANED_FOR = 60_000;
 
 const REST_CANNOT =
@@ -55,9 +53,9 @@ const REST_CANNOT =
 /**
  * Finds the tokens to clean up. Reads only.
  *
- * These are expired authorization codes; refresh tokens that have expired (by REFRESH_TOKEN_EXPIRE_SECONDS;
+ * These are: expired authorization codes; refresh tokens that have expired (by REFRESH_TOKEN_EXPIRE_SECONDS;
  * none if that is 0 or cannot be read), that were revoked longer ago than `keepRevokedFor`, or that are live
- * without an access token; and access tokens that have expired and have no usable refresh token.
+ * without an access token; and expired access tokens without a usable refresh token.
  * @throws Whatever the target throws.
  */
 export async function planCleanup(options: PlanCleanupOptions): Promise<CleanupPlan> {
@@ -84,7 +82,7 @@ class Cleanup {
     orphanedRefreshTokens: [],
     expiredAccessTokens: [],
   };
-  /** The access tokens beside the expired refresh tokens that are planned. */
+  /** The access tokens of the expired refresh tokens in the plan. */
   readonly #freed = new IdSet();
   #room: number;
   #kept = 0;
@@ -160,7 +158,7 @@ class Cleanup {
     }
   }
 
-  /** Plans one more; false where the limit is reached. */
+  /** Adds a token to the plan; false if the limit is reached. */
   #take(kind: CleanupKind, id: number): boolean {
     if (this.#room <= 0) {
       this.#limited = true;

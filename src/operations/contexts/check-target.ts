@@ -13,16 +13,15 @@ import type {
 import { RIGHTS_TEXT } from '../scope/visibility.ts';
 import { expiryWarning, type OwnToken, ownToken } from './own-token.ts';
 
-/** A target as found, with what the caller ought to know about working on it. */
+/** A target's description, with warnings for the caller. */
 export type CheckedTarget = Omit<TargetDescription, 'capabilities'> & {
   readonly capabilities: CheckedCapabilities;
-  /** Null without a token, and where the target does not list it. */
+  /** Null without a token, or if the target does not list it. */
   readonly ownToken: OwnToken | null;
   readonly warnings: readonly string[];
   readonly compatibility: Compatibility;
 };
 
-/** What a target and the caller's account there can and cannot do. */
 export type CheckedCapabilities = Capabilities & {
   /** Refresh tokens can be listed and revoked without their value. */
   readonly refreshTokens: boolean;
@@ -34,18 +33,18 @@ export type CheckedCapabilities = Capabilities & {
   readonly settings: boolean;
   /** Tokens can be created: for the caller, or with a database for any user. */
   readonly createTokens: boolean;
-  /** Passwords can be set and tried, over REST; absent where they cannot. */
+  /** Passwords can be set and tested over REST; absent if not. */
   readonly setPasswords?: true;
-  /** How it finds out whose a token's value is: by its hash in the tables, or by presenting it. */
+  /** How the owner of a token's value is found: by its hash in the tables, or by presenting it. */
   readonly identifies: Target['identifies'];
 };
 
-/** A controller and its gateway each have one table of settings. */
+/** A controller and its gateway have one settings table each. */
 function isReadOfSettings({ purpose, grant }: MissingRight): boolean {
   return purpose === 'read' && /\.(conf_setting|aap_gateway_api_preference) TO /.test(grant);
 }
 
-/** The parts that the target has, and what the account or role may do with them. */
+/** The parts of the target, and what the account or role may do with them. */
 function checkedCapabilities(target: Target, { capabilities, identity, missingRights }: TargetDescription) {
   const { refreshTokens, authorizationCodes, sessions, passwords, identifies } = target;
   const { isSuperuser, isSystemAuditor } = identity;
@@ -64,10 +63,9 @@ function checkedCapabilities(target: Target, { capabilities, identity, missingRi
 }
 
 /**
- * Describes a target and the caller's account there, with warnings about what limits token administration. Reads only.
- *
- * @throws What the target throws: an error of its own for a name, port, certificate or credential that
- * is wrong.
+ * Describes a target and the caller's account there, with warnings about what limits token administration.
+ * Reads only.
+ * @throws What the target throws: with distinct errors for a wrong name, port, certificate or credential.
  */
 export async function checkTarget(options: { target: Target; clock: Clock }): Promise<CheckedTarget> {
   const { target, clock } = options;
@@ -103,7 +101,7 @@ function standbyWarnings(description: TargetDescription): string[] {
     : [`${standby}. It is read-only. Use the primary for changes, and to check their results.`];
 }
 
-/** What can be seen or changed on the way there. */
+/** What can be observed or modified on the network path. */
 function wayWarnings({ transport, address }: TargetDescription): string[] {
   if ((transport === 'http' || transport === 'plain') && !isLoopback(new URL(address).hostname)) {
     return ['The connection is not encrypted: the credential can be intercepted.'];
@@ -117,7 +115,6 @@ function wayWarnings({ transport, address }: TargetDescription): string[] {
   return [];
 }
 
-/** A copy of a database with tokens in clear is a set of working credentials. */
 function storageWarnings({ tokensInClear, unhashedTokens, context }: TargetDescription): string[] {
   return [
     ...(tokensInClear === true
@@ -143,7 +140,7 @@ function unhashedText(
   return `${tokens} stored without the prefix of a gateway's hashes, as tokenctl did before 0.2. ${known}. Revoke them with \`tokenctl tokens revoke ${selection} --context ${context}\`${rest}, and then create new ones.`;
 }
 
-/** Without its cache, sessions of a gateway end only in the database. */
+/** Without access to the cache, sessions of a gateway are ended only in the database. */
 function cacheWarnings({ sessionCache }: TargetDescription): string[] {
   const { addresses = [], problem = null } = sessionCache ?? {};
   const isExposed = addresses.some(
@@ -157,7 +154,6 @@ function cacheWarnings({ sessionCache }: TargetDescription): string[] {
   ];
 }
 
-/** The limits of an account of the controller. */
 function accountWarnings({ identity, visibility, credential, capabilities }: TargetDescription): string[] {
   const found: string[] = [];
   if (!capabilities.changes) {
@@ -177,7 +173,6 @@ function accountWarnings({ identity, visibility, credential, capabilities }: Tar
   return found;
 }
 
-/** What each purpose is called in a sentence. */
 const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   ...RIGHTS_TEXT,
   read: 'read tokens',
@@ -185,7 +180,7 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   contacts: 'read the email addresses of owners',
 };
 
-/** What a role of the database may not do; what would grant it is in `missingRights`. */
+/** What the database role may not do; `missingRights` has the grants that allow it. */
 function roleWarnings({ identity, missingRights }: TargetDescription): string[] {
   const purposes = new Set(missingRights.map(({ purpose }) => purpose));
   return Array.from(purposes, (purpose) => `The role ${identity.username} cannot ${PURPOSES[purpose]}.`);

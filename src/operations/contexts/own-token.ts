@@ -1,17 +1,17 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 
-/** When the caller's own token expires, as far as the target tells which one it is. */
+/** When the caller's own token expires, if the target can tell which token it is. */
 export interface OwnToken {
-  /** Ids of the tokens that may be it, ascending. */
+  /** Ids of the candidates, ascending. */
   readonly ids: readonly number[];
-  /** The first of them to expire. */
+  /** The earliest expiry of the candidates. */
   readonly earliest: Date;
-  /** The last of them to expire: the same as `earliest` if it is one token. */
+  /** The latest expiry of the candidates; equals `earliest` for a single one. */
   readonly latest: Date;
 }
 
-/** Finds out when the caller's own token expires; null without one, or where the target does not list it. */
+/** Finds out when the caller's own token expires; null without a token, or if the target does not list it. */
 export async function ownToken(
   target: Target,
   { credential }: Pick<TargetDescription, 'credential'>,
@@ -28,10 +28,10 @@ export async function ownToken(
   return { ids: listed, earliest: first.expires, latest: last.expires };
 }
 
-/** A token with less time left is warned of, in milliseconds. */
+/** A token with less time left causes a warning, in milliseconds. */
 const SHORT_MS = 3_600_000;
 
-/** That the caller's own token expires soon, as a sentence; null if it does not. */
+/** A warning that the caller's own token expires soon, as a sentence; null if it does not. */
 export function expiryWarning({ ids, earliest }: OwnToken, now: Date): string | null {
   const left = earliest.getTime() - now.getTime();
   if (left >= SHORT_MS) return null;
@@ -42,7 +42,7 @@ export function expiryWarning({ ids, earliest }: OwnToken, now: Date): string | 
     : `The token of this context may expire in ${when}: it is one of the tokens ${ids.join(', ')}.`;
 }
 
-/** The warning before a change; null without. A token that is not looked up is no reason not to make it. */
+/** The warning before a change; null if there is none. A failed token lookup does not stop the change. */
 export async function expiryWarningBeforeChange(options: {
   readonly target: Target;
   readonly description: TargetDescription;

@@ -5,49 +5,45 @@ import type { MatchRules } from '../ports/directory.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import type { DirectoryComparison, EarlierEntries, KnownEntry } from './compare-users.ts';
 
-/** The operation in the audit log that states what a directory answered. */
+/** The audit log operation that records a directory's answer. */
 export const DIRECTORY_READ = 'directory.read';
-/** The operation that states which entry of a directory is whose: only what is new, in parts. */
+/** The audit log operation that records which entry belongs to which user: only new ones, in parts. */
 const ENTRIES_KNOWN = 'directory.entries';
-/** How many entries of a directory one entry of the log names. */
+/** Directory entries per entry of the log. */
 const ENTRIES_PER_NOTE = 2_000;
-/** The brakes count from the last answer that is as old as this, so that many small steps are stopped like a large one. */
+/** Safety limits compare with the last answer this old, so that many small steps count as one large one. */
 const PERIOD_MS = 24 * 60 * 60 * 1000;
 
-/** What a directory answered, compared with the users of a controller. */
+/** A directory's answer, compared with the users of a controller. */
 export interface DirectoryAnswer extends DirectoryComparison {
-  /** What the configuration calls the directory. */
+  /** The directory's name in the configuration. */
   readonly directory: string;
-  /** When it had answered. */
   readonly at: Date;
-  /** How many users it listed. */
   readonly listed: number;
-  /** How many of them are disabled. */
   readonly disabled: number;
-  /** How many it listed the last time; null if it was not asked before. */
+  /** The number of users in the previous answer; null if there was none. */
   readonly listedBefore: number | null;
-  /** The backends whose accounts it has; none for all. */
+  /** The backends whose accounts belong to this directory; empty for all. */
   readonly accounts: readonly string[];
   /** The names and patterns of users who are not compared. */
   readonly except: readonly string[];
 }
 
-/** An answer with what is recorded beside it. */
+/** A directory's answer, with what is recorded alongside it. */
 export interface AskedDirectory {
   readonly answer: DirectoryAnswer;
-  /** Whose entry is which, as far as it was not known. */
+  /** Newly learned entries of users. */
   readonly learned: Iterable<KnownEntry>;
-  /** The limits that let the answer through. */
   readonly limits: Pick<MatchRules, 'stopAbovePercent' | 'stopBelowPercent'>;
 }
 
-/** What earlier answers of a directory about a controller were. */
+/** A directory's earlier answers about a controller. */
 export interface AnswerHistory {
-  /** How many users it listed the last time; null if it was not asked before. */
+  /** The number of users in the previous answer; null if there was none. */
   readonly listedLast: number | null;
-  /** The most users that it listed in the period of the brakes; null as above. */
+  /** The maximum number of users listed in the period of the safety limits; null without an answer. */
   readonly listedMost: number | null;
-  /** The ids of the users who were gone at the beginning of the period. */
+  /** The ids of users who had already left at the start of the period. */
   readonly gone: ReadonlySet<number>;
   /** The users' entries, by the ids of the users. */
   readonly entries: EarlierEntries;
@@ -57,16 +53,15 @@ interface Answer {
   readonly at: number;
   readonly listed: number;
   readonly gone: readonly number[];
-  /** Whether it was let through by higher limits than those of now: then it is where the brakes begin to count. */
+  /** Whether limits higher than the current ones accepted the answer: safety limits then count from it. */
   readonly isAccepted: boolean;
 }
 
-/** Reads from the audit log what a directory answered before; `rules` are the limits of now. */
+/** Reads a directory's earlier answers from the audit log; `rules` are the current limits. */
 export async function readHistory(
   log: Pick<AuditLog, 'entries'>,
   options: {
     readonly directory: string;
-    /** What it answers now. */
     readonly users: DirectoryUsers;
     readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
     readonly rules: Pick<MatchRules, 'stopAbovePercent' | 'stopBelowPercent'>;
@@ -99,8 +94,8 @@ export async function readHistory(
 }
 
 /**
- * Records what a directory answered, with the evidence for each user who is gone, and whose entry is which.
- * The next answer is compared with it.
+ * Records a directory's answer, with the evidence for each departed user, and which entry belongs to which
+ * user. The next answer is compared with it.
  * @throws TokenctlError `audit_unavailable`
  */
 export async function recordAnswer(
@@ -147,7 +142,7 @@ function answerIn(
   };
 }
 
-/** The ids of the users who were gone, as an entry of the log has them. */
+/** The ids of the departed users in an entry of the log. */
 export function userIdsIn(gone: unknown): readonly number[] {
   return Array.isArray(gone) ? gone.map((each) => Number((each as { userId?: unknown }).userId)) : [];
 }

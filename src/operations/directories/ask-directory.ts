@@ -9,11 +9,11 @@ import { compareUsers, type DirectoryComparison } from './compare-users.ts';
 import { confirmAbsence } from './confirm-absence.ts';
 
 /**
- * Asks a directory who is gone, compares its answer with the users of the target, and asks for each of those
- * whom the list does not prove to be gone. Reads only.
- * @throws TokenctlError `target_misbehaved` for an answer without users, for one whose ids are all others
- * than before, and for one without someone who is there; `plan_too_large` for one that is suddenly smaller
- * than those of the last day; and whatever the directory and the target throw.
+ * Asks a directory for departed users, compares its answer with the users of the target, and queries each
+ * user whose absence the list does not prove. Reads only.
+ * @throws TokenctlError `target_misbehaved` for an answer without users, with only new ids, or without a user
+ * who certainly exists; `plan_too_large` for one that is much smaller than those of the last day; and
+ * whatever the directory and the target throw.
  */
 export async function askDirectory(options: {
   readonly directory: Directory;
@@ -52,7 +52,7 @@ export async function askDirectory(options: {
     usersWithIdentities(target),
     { directory: users, rules, own, entries: history.entries },
   );
-  // A single one may be an account that was made anew: it is in doubt.
+  // A single replaced user may be a re-created account: it is doubtful.
   if (replaced > 1 && recognized === 0) throw otherIds(name, replaced);
   refuseTooManyGone(compared, { name, rules, before: history.gone });
   const lookUp = (asked: Parameters<Directory['lookUp']>[0]) =>
@@ -79,7 +79,7 @@ export async function askDirectory(options: {
   };
 }
 
-/** With another `idAttribute` or directory, who matches nothing by name would look deleted. */
+/** With another `idAttribute` or directory, users who match nothing by name would look deleted. */
 function otherIds(name: string, replaced: number): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
@@ -90,7 +90,7 @@ function otherIds(name: string, replaced: number): TokenctlError {
   );
 }
 
-/** Who had left a day before does not count: that answer was let through. A single user may always go. */
+/** Users who had left a day earlier do not count: that answer was accepted. A single user is allowed. */
 function refuseTooManyGone(
   { gone, doubtful, present }: DirectoryComparison,
   { name, rules, before }: { name: string; rules: MatchRules; before: ReadonlySet<number> },

@@ -16,13 +16,13 @@ import { AccountIds, calledAs, formsOf, ofAccount, UNDER } from './account-ids.t
 export interface GoneUser {
   readonly id: number;
   readonly username: string;
-  /** What the user was matched by, as a phrase: `account 00u1 of oidc`. */
+  /** The basis of the match, as a phrase: `account 00u1 of oidc`. */
   readonly basis: string;
   /** What the directory shows, as a phrase: `status is SUSPENDED since 2026-11-20T10:00:00.000Z`. */
   readonly evidence: string;
 }
 
-/** A user who is listed and not acted on. */
+/** A user who is reported but not acted on. */
 export interface DoubtfulUser {
   readonly id: number;
   readonly username: string;
@@ -30,28 +30,27 @@ export interface DoubtfulUser {
   readonly why: string;
 }
 
-/** What became of the users of a controller in a directory. */
 export interface DirectoryComparison {
   readonly gone: readonly GoneUser[];
   readonly doubtful: readonly DoubtfulUser[];
-  /** How many external users are there and not disabled. */
+  /** Number of external users who are listed and not disabled. */
   readonly present: number;
-  /** How many users stay because they are local, of another provider, the caller, or exceptions. */
+  /** Number of users who stay because they are local, of another provider, the caller, or exceptions. */
   readonly kept: number;
 }
 
-/** Which entry of a directory is a user's, by the id that never changes there. */
+/** Which directory entry belongs to a user, by its permanent id. */
 export interface KnownEntry {
   readonly userId: number;
   readonly entry: string;
 }
 
-/** The number of a user's entry, or the id of one that is not in the directory any more; undefined if none is known. */
+/** The number of a user's entry, or its id if it is no longer in the directory; undefined if unknown. */
 export interface EarlierEntries {
   get(userId: number): number | string | undefined;
 }
 
-/** Whose entry is known from now on, by numbers: there may be a hundred thousand. */
+/** Newly learned entries of users, stored as numbers: there may be a hundred thousand. */
 class LearnedEntries {
   readonly #directory: DirectoryUsers;
   readonly #users: number[] = [];
@@ -61,7 +60,7 @@ class LearnedEntries {
     this.#directory = directory;
   }
 
-  /** Adds the entry of a user: the only one that matches, but not by email address. */
+  /** Adds the entry of a user if it is the only match and not by email address. */
   add(userId: number, { kind, found }: Match): void {
     const [entry, ...others] = found;
     if (kind === 'email' || entry === undefined || others.length > 0) return;
@@ -75,51 +74,50 @@ class LearnedEntries {
   }
 }
 
-/** What a comparison found out about the users' entries. */
 export interface ComparedEntries {
-  /** Whose entry is which, as far as it was not known. */
+  /** Newly learned entries of users. */
   readonly learned: Iterable<KnownEntry>;
-  /** How many users have an entry that an earlier answer had. */
+  /** Number of users with an entry that an earlier answer had. */
   readonly recognized: number;
-  /** How many users match other entries than before, while theirs is not listed any more. */
+  /** Number of users who match other entries than before, while their own is no longer listed. */
   readonly replaced: number;
-  /** What the list does not prove of those who are gone, by their ids. */
+  /** What the list does not prove about departed users, by user id. */
   readonly unproven: ReadonlyMap<number, Unproven>;
 }
 
-/** What a list alone does not prove of a user who is gone by it. */
+/** What a list alone does not prove about a user who has left according to it. */
 export interface Unproven {
-  /** Whether no one in the list is the user. Otherwise it shows that one with the name is disabled, who may not be the only one. */
+  /** Whether no one in the list is the user. Otherwise a disabled user has the name, maybe among others. */
   readonly isMissing: boolean;
-  /** By what the directory is asked for the user; empty if there is no need. */
+  /** The questions to the directory about the user; empty if none are needed. */
   readonly asks: readonly Question[];
-  /** The accounts with which the user is missing only if their ids never change. */
+  /** The accounts whose absence proves that the user has left only if their ids never change. */
   readonly ids?: UserIdentities['accounts'];
 }
 
-/** A question for one user. */
 export interface Question extends Identifier {
-  /** Whether a user with this value is the one: then there is no proof without an answer. */
+  /** Whether a user with this value is the same user. Absence is then not proven without an answer. */
   readonly isStrong: boolean;
 }
 
-/** By what users match, the strongest first. */
+/** The bases of a match, strongest first. */
 type Basis = 'account' | 'dn' | 'login' | 'email';
 
 /**
- * Compares the users of a controller with those of a directory. Gone is who matches a disabled user only, who has an account of this
- * directory with an id that is not in it, or whose known entry is not in it any more. Never on a guess: who matches several, no one, another
- * entry than before, or by email address only is doubtful, unless the rules say otherwise. Local users, users of other directories,
- * the caller and exceptions stay, and so do superusers if no other would be left.
+ * Compares the users of a controller with those of a directory. A user has left if they match only disabled
+ * users, if they have an account of this directory whose id is not in it, or if their known entry is no
+ * longer in it. Users who match several users, none, another entry than before, or by email address only are
+ * doubtful unless the rules say otherwise. Local users, users of other directories, the caller and exceptions
+ * stay. Superusers stay if no other would remain.
  */
 export async function compareUsers(
   users: AsyncIterable<IdentifiedUser> | Iterable<IdentifiedUser>,
   options: {
     readonly directory: DirectoryUsers;
     readonly rules: MatchRules;
-    /** The id of the caller; null where the caller is no user. */
+    /** The id of the caller; null if the caller is not a user. */
     readonly own: number | null;
-    /** The users' entries as earlier answers had them, by the ids of the users. */
+    /** The users' entries from earlier answers, by user id. */
     readonly entries?: EarlierEntries | undefined;
   },
 ): Promise<DirectoryComparison & ComparedEntries> {
@@ -189,8 +187,9 @@ function unprovenBy(proof: Proof, known: number | string | undefined, { asks, ac
 }
 
 /**
- * What a list proves of a user: that the very entry is disabled, that one of this name is, or nothing but that it has none; `id`
- * where it has none for an account whose id may be a name.
+ * What a list proves about a user: `whole`, that the user's own entry is disabled; `name`, that a user of
+ * this name is disabled; `none`, only that the user is missing; `id`, the same for an account whose id may be
+ * a name.
  */
 type Proof = 'whole' | 'name' | 'none' | 'id';
 
@@ -199,7 +198,7 @@ type Verdict =
   | { readonly why: string }
   | { readonly basis: string; readonly evidence: string; readonly proof: Proof };
 
-/** Users who may be meant as well, and what they have, as a phrase: `the login name`. */
+/** Other users who could be the user, and what they share, as a phrase: `the login name`. */
 interface Rivals {
   readonly what: string;
   readonly find: () => readonly number[];
@@ -207,20 +206,20 @@ interface Rivals {
 
 const NO_RIVALS: Rivals = { what: '', find: () => [] };
 
-/** Which users of the directory match, by the strongest basis by which any do. */
+/** The directory users that match, by the strongest basis with any match. */
 interface Match {
   readonly kind: Basis | null;
   /** As a phrase: `login name alice`. */
   readonly basis: string;
-  /** Their numbers; empty if nothing matches. */
+  /** Their numbers; empty for no match. */
   readonly found: readonly number[];
-  /** Who matches by something weaker, where that is not to be ignored: see {@link Rivals}. */
+  /** Users who match by a weaker basis that must not be ignored: see {@link Rivals}. */
   readonly rivals: Rivals;
-  /** What ties the user to this directory, as a phrase; null for nothing but the name. */
+  /** What links the user to this directory, as a phrase; null if only the name does. */
   readonly tie: string | null;
-  /** The accounts of this directory, whose ids the controller has from the provider. */
+  /** The accounts of this directory, whose ids the controller got from the provider. */
   readonly accounts: UserIdentities['accounts'];
-  /** By what the directory is asked for the user alone. */
+  /** The questions to the directory about this user. */
   readonly asks: readonly Question[];
 }
 
@@ -242,7 +241,7 @@ function matchOf(
     const rivals = { what: `the account ID ${uid} as a name`, find };
     return ['account', `account ${uid} of ${provider}`, () => ofAccount(directory, uid), rivals];
   });
-  // Of several accounts, one that may sign in is enough.
+  // One active account among several is enough.
   const isThere = (number: number) => directory.disabledOf(number) === null;
   const active = ofAccounts.find(([, , find]) => find().some(isThere));
   const tries: readonly Try[] = [
@@ -257,7 +256,7 @@ function matchOf(
             { what: 'the login name', find: byLogin },
           ] satisfies Try,
         ]),
-    // An account of this directory says which user it is: another user of the same name is another person.
+    // An account of this directory identifies the user: another user with the same name is another person.
     ...(own.length > 0 ? [] : [['login', `login name ${login}`, byLogin, NO_RIVALS] satisfies Try]),
     ...(email === null
       ? []
@@ -291,10 +290,10 @@ function matchOf(
   return { ...shared, kind: null, basis: '', found: [], rivals: NO_RIVALS };
 }
 
-/** A basis, as a phrase, who matches by it, and who by something weaker. */
+/** A basis, as a phrase, its matches, and the weaker matches. */
 type Try = readonly [Basis, string, () => readonly number[], Rivals];
 
-/** Whether a user without an account of this directory is tied to another one. */
+/** Whether a user without an account of this directory is linked to another one. */
 function isOfAnother(
   user: User,
   { dn, hasAccounts }: { dn: string | null; hasAccounts: boolean },
@@ -320,14 +319,14 @@ function judge(match: Match, directory: DirectoryUsers, rules: MatchRules): Verd
   return { why: `${verdict.evidence}, but ${entryText(directory, other)} has ${rivals.what}` };
 }
 
-/** Whether a user matches by the id of an account, which no one else has. */
+/** Whether a user matches by an account id that no other user has. */
 function isById({ asks, found }: Match, directory: DirectoryUsers): boolean {
   return asks.some(({ kind, value }) => kind === 'id' && directory.find(kind, value)[0] === found[0]);
 }
 
 /**
- * The verdict on a user whose entry an earlier answer had: the entry says more than its names, which may be changed or given to
- * another person.
+ * The verdict on a user whose entry is known from an earlier answer: the entry counts more than its names,
+ * which can be changed or given to another person.
  */
 function judgeKnown(
   known: number | string,
@@ -354,7 +353,7 @@ function judgeKnown(
   return typeof verdict === 'object' && 'proof' in verdict ? { ...verdict, proof: 'none' } : verdict;
 }
 
-/** What a list shows of a user who is not in it. What the directory answers to questions for the user comes behind it. */
+/** The evidence for a user who is not in the list. The directory's answers about the user follow it. */
 const MISSING = 'not in the list';
 
 function knownText(id: string): string {
@@ -363,7 +362,8 @@ function knownText(id: string): string {
 
 function judgeMissing({ tie, accounts }: Match, { unmatched, bases }: MatchRules): Verdict {
   if (unmatched) return { basis: tie ?? 'external user without a match', evidence: MISSING, proof: 'none' };
-  // The id of an account may be the provider's; an LDAP name, and the name that a gateway keeps for LDAP, change with the entry.
+  // An account id may come from the provider; an LDAP name, and the name that a gateway stores for LDAP,
+  // change with the entry.
   if (accounts.length > 0 && tie !== null && bases === undefined)
     return { basis: tie, evidence: MISSING, proof: 'id' };
   return { why: tie === null || bases === undefined ? 'matches no user in the directory' : renamable(tie) };
@@ -382,7 +382,7 @@ function judgeMatch(found: readonly number[], basis: string, directory: Director
   return { basis, evidence: stateText(disabled, directory.dnOf(only)), proof: 'name' };
 }
 
-/** What shows that a user is disabled, as a phrase. */
+/** The evidence that a user is disabled, as a phrase. */
 export function stateText(
   { attribute, value, since }: NonNullable<DirectoryUser['disabled']>,
   dn: string | undefined,
@@ -395,7 +395,7 @@ function entryText(directory: DirectoryUsers, user: number): string {
   return directory.dnOf(user) ?? `user ${directory.idOf(user)}`;
 }
 
-/** The active superusers, if all of them are gone: no other would be left. */
+/** The active superusers if all of them have left: no other would remain. */
 function lastSuperusers(superusers: readonly number[], gone: readonly GoneUser[]): ReadonlySet<number> {
   const ids = new Set(gone.map(({ id }) => id));
   return new Set(superusers.some((id) => !ids.has(id)) ? [] : superusers);

@@ -16,7 +16,7 @@ import {
   type Unproven,
 } from './compare-users.ts';
 
-/** For how many users a directory is asked one by one in one run. */
+/** The maximum number of users queried one by one in a run. */
 const MAX_ASKED = 1_000;
 
 const KIND_TEXTS: Readonly<Record<FoundBy, string>> = {
@@ -28,22 +28,22 @@ const KIND_TEXTS: Readonly<Record<FoundBy, string>> = {
 
 const KINDS = ['id', 'dn', 'login', 'email'] as const satisfies readonly FoundBy[];
 
-/** A list with those who are gone by it, and how its directory is asked for one user. */
+/** A list with the users who have left according to it, and how to query its directory for one user. */
 interface AskedAfter {
   readonly name: string;
   readonly users: DirectoryUsers;
   readonly unproven: ReadonlyMap<number, Unproven>;
-  /** The ids of the users who were gone before: they are asked for last. */
+  /** The ids of users who had left before: they are queried last. */
   readonly before: ReadonlySet<number>;
   lookUp(asked: readonly Identifier[]): Promise<readonly DirectAnswer[]>;
 }
 
 /**
- * Asks a directory for each user who is gone because the list does not have them, since a list may end early and look whole. Who is not
- * found is gone, with that as the evidence; whoever cannot be asked for is in doubt. Of those who are gone because a user of their name
- * is disabled, it is asked whether another one is there.
- *
- * @throws TokenctlError `target_misbehaved` if the directory has a user who may sign in and is not in its list; `interrupted`
+ * Queries a directory for each user missing from its list, because a truncated list may look complete. Users
+ * who are not found have left, with that as the evidence; users who cannot be queried are doubtful. For users
+ * who have left because a user of their name is disabled, it checks whether another one exists.
+ * @throws TokenctlError `target_misbehaved` if the directory has an active user who is not in its list;
+ * `interrupted`
  */
 export async function confirmAbsence(
   { gone, doubtful }: Pick<DirectoryComparison, 'gone' | 'doubtful'>,
@@ -51,7 +51,7 @@ export async function confirmAbsence(
 ): Promise<Pick<DirectoryComparison, 'gone' | 'doubtful'>> {
   const rank = ({ id }: GoneUser) => (unproven.get(id)?.isMissing ? 0 : 1) + (before.has(id) ? 2 : 0);
   const controls = controlsOf(users);
-  // An answer to a question that cannot be tried with a user of the list says nothing.
+  // An answer proves nothing if the same question cannot be tested with a user of the list.
   const asksOf = ({ id }: GoneUser) =>
     (unproven.get(id)?.asks ?? []).filter(({ kind }) => controls.has(kind));
   const asked = gone
@@ -79,10 +79,9 @@ export async function confirmAbsence(
   };
 }
 
-/** Some questions, with the answer to each. */
 type Found = readonly (readonly [Question, DirectAnswer])[];
 
-/** Asks all questions, each once, and for a user of the list: where that one is not found, no other answer says anything. */
+/** Asks each question once, and once for a listed user: if that one is not found, answers prove nothing. */
 async function answersTo(
   questions: readonly Identifier[],
   {
@@ -120,7 +119,7 @@ async function answersTo(
 
 const NONE: DirectAnswer = { why: 'the directory gave no response' };
 
-/** Of each kind what the last user of a list has who has one. */
+/** For each kind, the value of the last listed user who has one. */
 function controlsOf(users: DirectoryUsers): ReadonlyMap<FoundBy, Identifier> {
   const controls = new Map<FoundBy, Identifier>();
   for (let place = users.size - 1; place >= 0 && controls.size < KINDS.length; place -= 1) {
@@ -134,7 +133,7 @@ function controlsOf(users: DirectoryUsers): ReadonlyMap<FoundBy, Identifier> {
   return controls;
 }
 
-/** A user who may sign in and is not in the list shows that it is not whole: then no one is gone by it. */
+/** An active user who is missing from the list proves it incomplete: no one has then left according to it. */
 function requireListed(
   { id, username }: GoneUser,
   { name, users, found }: Pick<AskedAfter, 'name' | 'users'> & { readonly found: Found },
@@ -161,7 +160,7 @@ function isListed(users: DirectoryUsers, id: string): boolean {
   return users.find('id', id).length > 0;
 }
 
-/** The verdict on a user who is not in the list, by the answers to the questions for the user. */
+/** The verdict on a user who is not in the list, from the answers about them. */
 function judgeAbsent({ id, username, basis, evidence }: GoneUser, found: Found): GoneUser | DoubtfulUser {
   const strong = found.filter(([{ isStrong }]) => isStrong);
   for (const [question, answer] of strong)
@@ -181,7 +180,7 @@ function judgeAbsent({ id, username, basis, evidence }: GoneUser, found: Found):
   }
   const [question, { disabled, dn }] = entry;
   const by = `when asked for the ${textOf(question)}`;
-  // Some directories answer with another user than the one that they are asked for.
+  // Some directories answer with a different user than the one asked for.
   const isMeant = strong.some(
     ([asked, answer]) => 'found' in answer && answer.found.some((each) => hasValue(each, asked)),
   );

@@ -7,22 +7,21 @@ import type { TargetDescription } from '../ports/target.ts';
 import type { UserIdentities } from '../ports/target-parts.ts';
 import { DIRECTORY_READ, userIdsIn } from './answer-history.ts';
 
-/** What a directory last answered about a controller. */
 export interface LastAnswer {
   readonly directory: string;
   readonly at: Date;
   readonly listed: number;
-  /** Of which backends it has the accounts, and whom it does not compare: see {@link MatchRules}. */
+  /** The backends whose accounts it has, and the users it does not compare: see {@link MatchRules}. */
   readonly accounts: readonly string[];
   readonly except: readonly string[];
-  /** The ids of the users who were gone. */
+  /** The ids of departed users. */
   readonly gone: readonly number[];
 }
 
-/** Opens the audit log: only where something needs it. */
+/** Opens the audit log, only when needed. */
 export type OpenLog = () => Promise<Pick<AuditLog, 'entries'>>;
 
-/** What directories last said of a controller, or why that is not known. */
+/** The last answers of directories about a controller, or why they are unknown. */
 export type KnownSources =
   | { readonly answers: readonly LastAnswer[]; readonly why: null }
   | {
@@ -32,8 +31,8 @@ export type KnownSources =
     };
 
 /**
- * Reads from the audit log when which directory last answered about a controller, for what can do without it:
- * a rule of an audit, a remark. A log that cannot be read never ends those.
+ * Reads from the audit log when each directory last answered about a controller, for optional uses: an audit
+ * rule, a remark. An unreadable log never fails them.
  * @throws TokenctlError `interrupted` only.
  */
 export async function knownSources(
@@ -49,7 +48,6 @@ export async function knownSources(
   }
 }
 
-/** The last answer of each directory, by the directory's name. */
 async function lastAnswers(
   log: Pick<AuditLog, 'entries'>,
   description: Pick<TargetDescription, 'address' | 'installUuid'>,
@@ -75,10 +73,7 @@ function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/**
- * Whether a directory compares a user: not one of its exceptions, nor one who has accounts of other providers only. The same
- * as a comparison with its list does.
- */
+/** Whether a directory compares a user: no exception, and not one with accounts of other providers only. */
 export function speaksFor(
   { accounts, except }: Pick<LastAnswer, 'accounts' | 'except'>,
   { username }: Pick<User, 'username'>,

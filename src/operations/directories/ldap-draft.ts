@@ -15,20 +15,17 @@ export interface LdapDraft {
   readonly groups?: readonly string[];
 }
 
-/** A controller has one LDAP server, and up to five more. */
+/** A controller has one LDAP server and up to five more. */
 const SERVERS = ['', '1_', '2_', '3_', '4_', '5_'];
-/** What is read of each: never the password. */
+/** The settings read for each server: never the password. */
 const NAMES = words('SERVER_URI START_TLS BIND_DN USER_SEARCH USER_DN_TEMPLATE USER_ATTR_MAP REQUIRE_GROUP');
 
-/** The controller's settings from which {@link ldapDrafts} makes a draft (AWX's documentation; not seen on a controller). */
+/** The settings from which {@link ldapDrafts} drafts (AWX's documentation; not seen on a controller). */
 export const LDAP_SETTINGS: readonly string[] = SERVERS.flatMap((server) =>
   NAMES.map((name) => `AUTH_LDAP_${server}${name}`),
 );
 
-/**
- * First drafts of the directories that a controller logs its users in by. A server without an address, an account or a place of
- * users has none.
- */
+/** Drafts of the controller's login directories. A server without address, account or base has none. */
 export function ldapDrafts(settings: ReadonlyMap<string, unknown>): readonly LdapDraft[] {
   return SERVERS.flatMap((server) => {
     const draft = draftOf((name) => settings.get(`AUTH_LDAP_${server}${name}`));

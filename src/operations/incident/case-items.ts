@@ -7,19 +7,16 @@ import {
 import type { ItemMark, Marks } from '../journal/marked-items.ts';
 import type { OwnAct } from '../journal/own-acts.ts';
 
-/** What the audit log has of the items of an incident. */
+/** What the audit log says about the items of an incident. */
 export interface KnownItems {
-  /** What people said of them. */
   readonly marks: Marks;
-  /** When a cleaning verified that an item does not remain, by the ids. */
+  /** When a cleaning verified that an item no longer exists, by item id. */
   readonly verified: ReadonlyMap<string, string>;
-  /** What the runs that belong to the incident did. */
   readonly ownActs: readonly OwnAct[];
-  /** What any run did, of which the investigations have the entries without an actor: these are not the intruder's. */
+  /** Actions of any run for which investigations have entries without an actor: not the intruder's. */
   readonly provenActs: readonly OwnAct[];
 }
 
-/** Without an incident, no one has said anything of an item. */
 export const NOTHING_KNOWN: KnownItems = {
   marks: { legitimate: new Map(), byHand: new Map(), handedOver: new Map() },
   verified: new Map(),
@@ -28,9 +25,9 @@ export const NOTHING_KNOWN: KnownItems = {
 };
 
 /**
- * What an item is now, each counted once: there still or not checked, found again after someone said to have dealt with it by hand,
- * dealt with by hand since as a person says, left to others, marked as legitimate, cleaned and verified since, or gone, undone or
- * finished. The stolen token is none of these once it is gone.
+ * The current state of an item, each counted once: still there or not checked; found again after a person
+ * marked it as resolved manually; resolved manually since; handed over; marked as legitimate; cleaned and
+ * verified since; or gone, undone or finished. A stolen token that is gone has none of these.
  */
 export type ItemFate =
   | 'remains'
@@ -42,23 +39,24 @@ export type ItemFate =
   | 'over'
   | 'stolen';
 
-/** An item of an investigation with what is known of it since. */
+/** An item of an investigation with its later history. */
 export interface CaseItem {
   readonly item: InvestigationItem;
   readonly fate: ItemFate;
-  /** What people said of it, whatever its fate is. */
+  /** The marks that people gave it, whatever its fate is. */
   readonly said: {
     readonly legitimate: ItemMark | null;
     readonly byHand: ItemMark | null;
     readonly handedOver: ItemMark | null;
   };
-  /** When a cleaning verified that it does not remain; null if none did, or an investigation after it found the item or did not check it. */
+  /**
+   * When a cleaning verified that it is gone; null if never, or a later investigation found or skipped it.
+   */
   readonly cleanedAt: string | null;
   /** Whether the theft began with it. */
   readonly isStolen: boolean;
 }
 
-/** The items of an investigation, in its order, each with its fate. */
 export function caseItems(
   of: Pick<Investigation, 'items' | 'madeAt' | 'subject'>,
   { marks, verified }: Pick<KnownItems, 'marks' | 'verified'>,
@@ -92,7 +90,7 @@ function fateOf({ item, said, cleanedAt, isStolen }: Omit<CaseItem, 'fate'>, mad
   return Date.parse(said.byHand.at) >= madeAt ? 'by_hand' : 'seen_again';
 }
 
-/** Whether an item is to be cleaned, marked or resolved manually. */
+/** Whether an item still has to be cleaned, marked or resolved manually. */
 export function isOpen({ fate }: Pick<CaseItem, 'fate'>): boolean {
   return fate === 'remains' || fate === 'seen_again';
 }

@@ -25,29 +25,25 @@ import type { HeldRole } from '../ports/target-parts.ts';
 import { type KnownUser, usersOf } from '../scope/scope-selection.ts';
 import { notPossible, partOf } from '../scope/target-parts.ts';
 
-/** An application that is to be deleted. */
 export interface PlannedApplication {
   readonly id: number;
   readonly name: string;
-  /** How many access tokens it has. */
   readonly accessTokens: number;
 }
 
-/** What ends the access of users where they cannot be deactivated. */
+/** How to end the access of users who cannot be deactivated. */
 export interface LocalAccessPlan {
   /** The users who get a random password. */
   readonly passwords: readonly UserReference[];
-  /** Users of an identity provider, whose password the target does not change. */
+  /** Users of an identity provider, whose passwords the target cannot change. */
   readonly external: readonly UserReference[];
-  /** The roles and flags to take. */
+  /** The roles and flags to remove. */
   readonly roles: readonly Lock[];
-  /** The applications to delete. */
   readonly applications: readonly PlannedApplication[];
-  /** Applications that these users made and that others have tokens of: they stay. */
+  /** Applications that these users created but that have tokens of other users: they stay. */
   readonly applicationsKept: readonly (PlannedApplication & { readonly othersTokens: number })[];
 }
 
-/** Nothing of it. */
 export const NO_LOCAL_ACCESS: LocalAccessPlan = {
   passwords: [],
   external: [],
@@ -56,7 +52,7 @@ export const NO_LOCAL_ACCESS: LocalAccessPlan = {
   applicationsKept: [],
 };
 
-/** What is planned of local access; nothing where it was not asked for. */
+/** The planned changes to local access; empty if not requested. */
 export function localPlanned({ passwords, roles, applications }: LocalAccessPlan) {
   return {
     ...(passwords.length > 0 && { passwords: passwords.length }),
@@ -68,7 +64,7 @@ export function localPlanned({ passwords, roles, applications }: LocalAccessPlan
 interface Planning {
   readonly scope: LockdownScope;
   readonly measures: LocalMeasures;
-  /** What open incidents hold: a role that one took is taken along. */
+  /** What open incidents hold: a role that another incident removed is included. */
   readonly history?: IncidentHistory | undefined;
 }
 
@@ -115,7 +111,7 @@ function cannot(what: string, { credential }: TargetDescription): TokenctlError 
   );
 }
 
-/** The roles that users hold now, and those that an open incident took from them. */
+/** The roles that users hold now, and those that an open incident removed. */
 async function roleLocks(target: Target, users: readonly KnownUser[], history: IncidentHistory | undefined) {
   const locks: Lock[] = [];
   for (const { id, username } of users) {
@@ -134,10 +130,7 @@ function lockOf({ id, username }: UserReference, { role, name }: HeldRole): Lock
   return { what: 'role', name: `${username}: ${name}`, userId: id, role, before: true, locked: false };
 }
 
-/**
- * The applications of a scope: those that it names, or those that its users made by the activity stream, unless others have
- * tokens of them.
- */
+/** The applications that a scope names, or that its users created, unless other users have their tokens. */
 async function applicationsOf(target: Target, scope: LockdownScope, users: readonly KnownUser[]) {
   const mine = new Set(users.map(({ id }) => id));
   const meant =
@@ -176,13 +169,13 @@ async function madeBy(target: Target, userIds: readonly number[]) {
   return (await target.applications.list()).filter(({ id }) => made.has(id));
 }
 
-/** Passwords that were set, by user id: held until they were tried again, and nowhere else. */
+/** New passwords by user id: kept only in memory, until they are tested again. */
 export type SetPasswords = ReadonlyMap<number, Secret>;
 
 /**
- * Gives each user a random password, and tries it at once; null without users. The log has the users only.
- * `set` gets the passwords that were accepted when tried, for {@link withLocalPaths}. Throws as {@link
- * OperationRun.step}.
+ * Gives each user a random password and tests it immediately; null without users. The log contains only the
+ * users. `set` receives the passwords that were accepted when tested, for {@link withLocalPaths}. Throws as
+ * {@link OperationRun.step}.
  */
 export async function resetPasswords(
   work: OperationRun,
@@ -199,7 +192,7 @@ export async function resetPasswords(
     act: async () => {
       const untried: number[] = [];
       const { done, failed } = await each(users, async (user) => {
-        // Letters of both cases, digits and others: a controller may ask for some of each.
+        // Letters of both cases, digits and symbols: a controller may require some of each.
         const password = new Secret(`${randomBytes(36).toString('base64url')}aA1!aA1!`);
         await passwords.set(user.id, password);
         if (await passwords.accepts(user, password)) set.set(user.id, password);
@@ -218,8 +211,8 @@ export async function resetPasswords(
 }
 
 /**
- * Takes roles and flags; null without any. The intent has them as locks, so that a lift gives them back.
- * Throws as {@link OperationRun.step}.
+ * Removes roles and flags; null if there are none. The intent records them as locks, so that a lift restores
+ * them. Throws as {@link OperationRun.step}.
  */
 export async function stripRoles(
   work: OperationRun,
@@ -246,7 +239,7 @@ export async function stripRoles(
   });
 }
 
-/** Gives roles and flags back. Throws as {@link OperationRun.step}. */
+/** Restores roles and flags. Throws as {@link OperationRun.step}. */
 export function giveRoles(
   work: OperationRun,
   locks: readonly Omit<Lock, 'before' | 'locked'>[],
@@ -274,7 +267,7 @@ function setRole(target: Target, { userId = 0, role = 0 }: Omit<Lock, 'before' |
   return partOf(target, 'roles').set(userId, role, held);
 }
 
-/** Does one thing after the other. What fails keeps no other from it, unless nothing further can be tried. */
+/** Handles one item after the other. A failure does not stop the rest unless no further item can be tried. */
 async function each<Item extends { readonly name: string } | { readonly username: string }>(
   items: readonly Item[],
   act: (item: Item) => Promise<void>,

@@ -6,17 +6,17 @@ import {
   isStolenToken,
 } from '../../domain/investigation/investigation.ts';
 
-/** All that investigations found, as the last one of each subject has it. */
+/** The findings of all investigations, using the last one of each subject. */
 export interface Found extends Investigation {
-  /** The same of each subject. */
+  /** The findings of each subject. */
   readonly subjects: readonly Investigation[];
   /** The last investigation of each subject. */
   readonly lasts: readonly Investigation[];
-  /** The ids of the items that are tokens which were stolen: no acts of the intruder. */
+  /** The ids of items that are stolen tokens: not actions of the intruder. */
   readonly stolen: ReadonlySet<string>;
 }
 
-/** Puts investigations together, in the order in which they were made; null without any. */
+/** Merges investigations, in the order they were made; null if there are none. */
 export function foundBy(investigations: readonly Investigation[]): Found | null {
   const last = investigations.at(-1);
   if (last === undefined) return null;
@@ -31,7 +31,7 @@ export function foundBy(investigations: readonly Investigation[]): Found | null 
   };
 }
 
-/** The investigations of each subject, by the time at which they were made. One of a token is about its owner. */
+/** The investigations of each subject, by time. An investigation of a token counts for its owner. */
 function bySubject(investigations: readonly Investigation[]): readonly (readonly Investigation[])[] {
   const groups = Map.groupBy(investigations, ({ subject }) =>
     JSON.stringify(subject.kind === 'token' ? ['user', subject.user] : [subject.kind, subject.name]),
@@ -43,7 +43,7 @@ function combined(investigations: readonly Investigation[], last: Investigation)
   const items = new Map<string, InvestigationItem>();
   for (const item of bySubject(investigations).flatMap(itemsOf)) {
     const known = items.get(item.id);
-    // Found with two subjects: what may remain is not hidden by what the other says.
+    // Found with two subjects: an item that may remain is not hidden by the other subject's result.
     if (known === undefined || !isStillThere(known)) items.set(item.id, item);
   }
   const chain = new Map(
@@ -56,7 +56,7 @@ function combined(investigations: readonly Investigation[], last: Investigation)
   return { ...last, stream, items: [...items.values()], chain: [...chain.values()] };
 }
 
-/** What the investigations of one subject found, as the last one has it. */
+/** The findings of the investigations of one subject, as of the last one. */
 function itemsOf(investigations: readonly Investigation[]): readonly InvestigationItem[] {
   const last = investigations.at(-1);
   if (last === undefined) return [];
@@ -72,7 +72,7 @@ function itemsOf(investigations: readonly Investigation[]): readonly Investigati
   return [...notNamed([...before.values()], last), ...withKnownNames];
 }
 
-/** The stream forgets the names of deleted objects: an earlier investigation still had them. */
+/** The stream loses the names of deleted objects: an earlier investigation still had them. */
 function withNames(item: InvestigationItem, before: InvestigationItem | undefined): InvestigationItem {
   const isNamed = [item.object, item.other].every((each) => each === null || each.name !== null);
   return isNamed || before === undefined ? item : { ...item, summary: before.summary, object: before.object };

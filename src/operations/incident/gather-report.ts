@@ -21,7 +21,7 @@ import { beganWith, type OwnWork, type TheftBegan, withoutOwnWork } from './own-
 import { provenActs } from './proven-acts.ts';
 import { verifiedItems } from './verified-items.ts';
 
-/** What a lockdown said of itself when it ended, as the log has it. */
+/** The result that a lockdown recorded in the log when it ended. */
 interface RecordedLockdown {
   readonly at: string;
   readonly result: string;
@@ -29,61 +29,60 @@ interface RecordedLockdown {
   readonly accessPaths: readonly RecordedPath[];
 }
 
-/** What the audit log is, so that a reader can check it. */
+/** Identifies the audit log, so that a reader can verify it. */
 export interface LogEvidence {
   readonly size: number;
   /** The SHA-256 (hex) of its last entry. */
   readonly head: string;
-  /** Whether the chain of the whole log was read and holds; `problem` says why not. */
+  /** Whether the whole log was read and its chain is intact; `problem` has the reason if not. */
   readonly intact: boolean;
   readonly problem: string | null;
-  /** A signed checkpoint of it, where the log has a key, and the public keys that verify it. */
+  /** A signed checkpoint, if the log has a key, and the public keys that verify it. */
   readonly checkpoint: { readonly note: string; readonly verifiers: readonly string[] } | null;
 }
 
-/** What the audit log has of an incident, with the investigations that are given. */
+/** What the audit log says about an incident, with the given investigations. */
 export interface IncidentRecord extends KnownItems {
   readonly incident: Incident;
   readonly address: string;
-  /** What responders did, in the order in which it began. */
+  /** Runs of responders, in the order they began. */
   readonly runs: readonly RunAccount[];
-  /** Of the last lockdown that ended; null if none has ended. */
+  /** The last lockdown that ended; null if none has. */
   readonly lockdown: RecordedLockdown | null;
-  /** What cleanings did with the items of investigations, by the outcomes in the log. */
+  /** What cleanings did with items of investigations, from the outcomes in the log. */
   readonly cleaned: readonly {
     readonly item: string;
-    /** What was to be done; null where the log does not have it. */
+    /** The planned action; null if the log does not have it. */
     readonly act: string | null;
     readonly result: string;
     readonly at: string;
   }[];
-  /** What undoings of cleanings restored or set back, and no cleaning ended since. */
+  /** Items that undoing a cleaning restored and that no cleaning ended since. */
   readonly undone: readonly { readonly item: string; readonly at: string }[];
-  /** By the time at which they were made, without the owner's own work. What was undone since counts as not checked. */
+  /** In the order they were made, without the owner's own work. Items restored since count as not checked. */
   readonly investigations: readonly Investigation[];
-  /** All that these found; null without any. */
+  /** The findings of these investigations; null if there are none. */
   readonly found: Found | null;
-  /** What the investigations found of the owner's own work. */
+  /** The owner's own work among the findings. */
   readonly own: readonly OwnWork[];
-  /** As the report was asked, or else when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
+  /** When the theft began: as requested, from the stolen token, or as confirmed for a cleaning; else null. */
   readonly began: TheftBegan | null;
 }
 
-/** All that an incident's report is made of. */
 export interface IncidentReport extends IncidentRecord {
   readonly madeAt: Date;
   readonly evidence: LogEvidence;
-  /** What was read of the users of a closed incident, where someone read it for the report. */
+  /** The state of the users of a closed incident, if it was read for the report. */
   readonly usersNow?: UsersNow | undefined;
 }
 
-/** Whether users are active, and when that was read, by the clock of the controller. */
+/** Whether users are active, and when that was read, by the controller's clock. */
 export interface UsersNow {
   readonly at: Date;
   readonly users: readonly { readonly name: string; readonly isActive: boolean | null }[];
 }
 
-/** How long before the lockdown the log is read, in milliseconds: a token may have been revoked first. */
+/** How long before the lockdown the log is read, in milliseconds: a token may have been revoked before it. */
 const BEFORE_MS = 7 * 86_400_000;
 
 interface RecordOptions {
@@ -91,18 +90,18 @@ interface RecordOptions {
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly incident: string;
   readonly investigations: readonly Investigation[];
-  /** When the theft began, instead of what the last cleaning says. */
+  /** When the theft began; replaces what the last cleaning says. */
   readonly since?: Date | undefined;
-  /** What else is asked about entries without an actor, beside `investigations`. */
+  /** A further source of entries without an actor, in addition to `investigations`. */
   readonly shown?: Pick<Investigation, 'unattributed'>;
-  /** The verification of the log, where it is made anyway. */
+  /** The verification of the log, if it runs anyway. */
   readonly verify?: AuditLog['verify'];
 }
 
 /**
- * Gathers all that an incident's report is made of: {@link gatherRecord}, and the log's own evidence, for
- * which the whole log is verified. Reads only, and nothing of the target.
- * @param options.checkpoint Signs the log; null where it has no key.
+ * Gathers the contents of an incident report: {@link gatherRecord}, and the log's own evidence, for which the
+ * whole log is verified. Reads only, and nothing from the target.
+ * @param options.checkpoint Signs the log; null without a key.
  * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`.
  */
 export async function gatherReport(
@@ -121,8 +120,8 @@ export async function gatherReport(
 }
 
 /**
- * Gathers what the audit log has of an incident: the runs that name it, its users or applications, or its
- * ticket, and the state of the lockdown. Reads only, and nothing of the target.
+ * Gathers what the audit log says about an incident: the runs that name it, its users or applications, or its
+ * ticket, and the state of the lockdown. Reads only, and nothing from the target.
  * @throws TokenctlError as {@link gatherReport}.
  */
 export async function gatherRecord(options: RecordOptions): Promise<IncidentRecord> {
@@ -168,7 +167,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
   };
 }
 
-/** An investigation from before an undoing found gone what was restored since. */
+/** An investigation made before an undo may have found items gone that were restored since. */
 function withUndone(investigation: Investigation, undone: IncidentRecord['undone']): Investigation {
   const since = new Map(
     undone.filter(({ at }) => at >= investigation.madeAt).map(({ item, at }) => [item, at]),
@@ -182,7 +181,7 @@ function withUndone(investigation: Investigation, undone: IncidentRecord['undone
   return { ...investigation, items };
 }
 
-/** The runs that belong to an incident, and what its last lockdown recorded. */
+/** The runs that belong to an incident, and the result that its last lockdown recorded. */
 async function relatedRuns(
   log: AuditLog,
   of: { incident: Incident; description: Pick<TargetDescription, 'address' | 'installUuid'>; since: Date },
@@ -220,10 +219,10 @@ async function relatedRuns(
   return { runs, lockdown, cleaned: cleanings.items, undone, ownActs: own.all, began };
 }
 
-/** What cleanings did with each item: the intent says what was to be done, the outcome what came of it. */
+/** What cleanings did with each item: the intent has the planned action, the outcome its result. */
 class Cleanings {
   items: IncidentRecord['cleaned'][number][] = [];
-  /** When, by item. */
+  /** When each item was restored. */
   readonly undone = new Map<string, string>();
   readonly #acts = new Map<number, string | undefined>();
 
@@ -232,7 +231,7 @@ class Cleanings {
     const at = controllerTime(entry).toISOString();
     const item = textOf(data['item']);
     if (item === undefined) return;
-    // What was restored since is not cleaned any more.
+    // An item restored since no longer counts as cleaned.
     const isDone = kind === 'outcome' && (data['result'] === 'done' || data['result'] === 'unchanged');
     if (operation === 'incident.clean-undo' && isDone) {
       this.items = this.items.filter((each) => each.item !== item);
@@ -250,7 +249,7 @@ class Cleanings {
   }
 }
 
-/** The users or applications that an incident was ordered for; null if it names none. */
+/** The users or applications that an incident is about; null if it names none. */
 function subjectOf({ scope }: Incident): EntrySubject | null {
   if (!('names' in scope)) return null;
   const ids = scope.bound === undefined ? null : new Set(scope.bound.map(({ id }) => id));
@@ -291,7 +290,7 @@ async function evidenceOf(
   return { size, head: hash, intact: true, problem: null, checkpoint: await checkpoint() };
 }
 
-/** How many entries a checkpoint covers. Throws as `openCheckpoint`. */
+/** The number of entries that a checkpoint covers. Throws as `openCheckpoint`. */
 export function coveredBy({ note, verifiers }: NonNullable<LogEvidence['checkpoint']>): number {
   return openCheckpoint(note, verifiers.map(parseVerifier)).size;
 }

@@ -26,91 +26,90 @@ import { readUsers, selectorOf, usersOf } from '../scope/scope-selection.ts';
 import { partOf } from '../scope/target-parts.ts';
 import { settingNamed } from './lock-settings.ts';
 
-/** Something that an incident set, and what it is now. */
+/** A value that an incident set, and its current value. */
 export interface HeldValue extends Omit<Lock, 'role'> {
-  /** What it is; null where it cannot be read, or is gone. */
+  /** The current value; null if it cannot be read or no longer exists. */
   readonly found: LockValue | null;
   readonly holds: boolean;
-  /** Ids of all incidents that hold it, with ` at ` and the address for those of another address of the controller. */
+  /** Ids of all incidents that hold it; with ` at ` and the address for another address of the controller. */
   readonly incidents: readonly string[];
 }
 
-/** A token that the incident's scope names and that should not be there. */
+/** A live token in the scope of the incident. */
 interface AliveToken {
   readonly id: number;
   readonly user: string | null;
   readonly created: Date;
-  /** Whether it was made after the lockdown went through. */
+  /** Whether it was created after the lockdown was complete. */
   readonly isNew: boolean;
 }
 
-/** An incident, and whether it still holds. */
+/** An incident, and whether it is still in effect. */
 export interface IncidentStatus extends Incident {
-  /** Where it was locked down: at the target, or at another address of its controller. */
+  /** Where it was locked down: the target, or another address of its controller. */
   readonly address: string;
-  /** Its time is over, and it is not lifted. */
+  /** Due to be lifted, but not lifted yet. */
   readonly isOverdue: boolean;
   readonly values: readonly HeldValue[];
-  /** How many tokens of its scope are live, excluding the caller's own. */
+  /** Number of live tokens in its scope, excluding the caller's own. */
   readonly aliveCount: number;
-  /** Some of them, the newest. */
+  /** The newest of these tokens. */
   readonly alive: readonly AliveToken[];
-  /** What newly issued access tokens got, where the lockdown shortened lifetimes; null otherwise. */
+  /** The lifetimes of newly issued access tokens, if the lockdown shortened them; null otherwise. */
   readonly lifetimes: IssuedLifetimes | null;
-  /** The ways in of its scope, as they are now; none of an incident that is lifted, or if the account does not see everything. */
+  /** The current access paths of its scope; empty if it is lifted or the account does not see everything. */
   readonly accessPaths: readonly AccessPath[];
-  /** Whether all it set is as it set it, and no way in of its scope is open; null if that was not checked. */
+  /** Whether all its values are unchanged, and no access path of its scope is open; null if not checked. */
   readonly holds: boolean | null;
-  /** Why it was not checked, as a sentence without a full stop; null if it was. The values are then not read. */
+  /** Why it was not checked (no values are then read), as a sentence without a full stop; null if it was. */
   readonly notSeen: string | null;
-  /** What became of the names that it was ordered for, as sentences; none where they are what they were. */
+  /** What happened to the names it was created for, as sentences; empty if unchanged. */
   readonly names: readonly string[];
 }
 
-/** The lifetimes of the access tokens of an incident's scope that were issued after its lockdown. */
+/** Lifetimes of access tokens in the incident's scope that were issued after its lockdown. */
 interface IssuedLifetimes {
-  /** What was set, in seconds. */
+  /** The configured lifetime, in seconds. */
   readonly set: number;
-  /** How many were issued and are listed. */
+  /** Number of tokens issued and listed. */
   readonly issued: number;
-  /** How many of them live longer than was set. */
+  /** Number of tokens with a longer lifetime. */
   readonly longer: number;
 }
 
-/** An incident at another address, as recorded in the log; it was not verified. */
+/** An incident at another address, as recorded in the log; not verified. */
 export interface ElsewhereIncident extends Incident {
-  /** As of the description of the target where it was locked down. */
+  /** From the description of the target where it was locked down. */
   readonly address: string;
-  /** Its time is over, and it is not lifted. */
+  /** Due to be lifted, but not lifted yet. */
   readonly isOverdue: boolean;
 }
 
-/** What the log has of incidents. */
 export interface Incidents {
-  /** At the target, and after them those at other addresses of its controller. */
+  /** At the target, followed by those at other addresses of its controller. */
   readonly incidents: readonly IncidentStatus[];
-  /** Those whose lift left users deactivated or roles taken; with `all`, they are among the incidents. */
+  /** Incidents whose lift left users deactivated or roles removed. With `all`, they are among `incidents`. */
   readonly left: readonly IncidentStatus[];
-  /** At all other addresses; a controller whose entries have no INSTALL_UUID may be one of these. */
+  /** At all other addresses. A controller whose entries have no INSTALL_UUID may be one of them. */
   readonly elsewhere: readonly ElsewhereIncident[];
-  /** What is missing of the activity stream since before the open incidents, or why that was not checked; null for neither. */
+  /** Entries missing from the activity stream since before the open incidents, or why unknown; else null. */
   readonly stream: string | null;
 }
 
-/** How long before an incident its theft may have begun, in milliseconds: the period of an investigation. */
+/** How long before an incident its theft may have begun, in ms: an investigation's default period. */
 const BEFORE_INCIDENT_MS = 30 * 86_400_000;
 
-/** How far creation and expiry of a token may be apart by chance, in seconds. */
+/** The tolerated deviation of a token's lifetime, in seconds. */
 const TOLERANCE_S = 60;
 
-/** So many tokens are shown. */
+/** The number of tokens shown. */
 const SHOWN = 20;
 
 /**
- * What is locked down at a target, as the audit log says, and whether it still holds, as the target says; and
- * what the log has of other addresses, so that nothing is forgotten. Reads only.
- * @param options `all` has all that are lifted as well. With `wait`, requests from before the lockdowns are
- * waited for. With `evidence`, the activity stream is read where an incident is open.
+ * Reads from the audit log what is locked down at a target, and from the target whether it is still in
+ * effect. Includes what the log has of other addresses, so that nothing is forgotten. Reads only.
+ * @param options With `all`, lifted incidents are included. With `wait`, requests from before the lockdowns
+ * are waited for. With `evidence`, the activity stream is read if an incident is open.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function incidentStatus(
@@ -145,7 +144,7 @@ export async function incidentStatus(
   return { incidents: found, left, elsewhere, stream: await streamText(found, options) };
 }
 
-/** What is missing of the stream in the time of the open incidents. That it cannot be read stops no status. */
+/** Entries missing from the stream during the open incidents. An unreadable stream is not a failure. */
 async function streamText(
   incidents: readonly Incident[],
   { description, clock, evidence: open }: Parameters<typeof incidentStatus>[0],
@@ -169,7 +168,6 @@ async function streamText(
   }
 }
 
-/** What is found of one incident. */
 async function statusOf(
   incident: Incident,
   options: Parameters<typeof incidentStatus>[0] & {
@@ -183,7 +181,7 @@ async function statusOf(
   const isOpen = incident.state !== 'lifted';
   const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
   const set = mine.find(({ name }) => name === 'OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS')?.locked;
-  // Before the tokens: what a transaction has written is listed once it has ended.
+  // Runs before the tokens are read: a transaction's rows are listed once it has ended.
   const requests =
     isOpen && limit === null && incident.locked !== null
       ? await requestsSince(
@@ -206,7 +204,7 @@ async function statusOf(
         ]
       : [];
   const isSeen = limit === null && missing.length === 0;
-  // What a standby shows may be closed at the primary by now.
+  // What a standby shows may already be closed at the primary.
   const isOpenAgain =
     description.standby === undefined &&
     (tokens.aliveCount > 0 || accessPaths.some(({ state }) => state === 'open'));
@@ -223,14 +221,14 @@ async function statusOf(
   };
 }
 
-/** The users of an incident without ids whose names no one has: deleted, or renamed. */
+/** Users of an incident without ids whose names no longer exist: deleted or renamed. */
 async function missingUsers({ scope }: Incident, target: Target): Promise<readonly string[]> {
   if (scope.kind !== 'users' || scope.bound !== undefined) return [];
   const there = new Set((await usersOf(scope, target)).map(({ username }) => username));
   return scope.names.filter((name) => !there.has(name));
 }
 
-/** So many tokens that are left are named. */
+/** The number of remaining tokens to name. */
 const NAMED = 5;
 
 function tokensPath({ aliveCount, alive }: Pick<IncidentStatus, 'aliveCount' | 'alive'>): AccessPath {
@@ -240,7 +238,7 @@ function tokensPath({ aliveCount, alive }: Pick<IncidentStatus, 'aliveCount' | '
   return openPath('access_tokens', how, { count: aliveCount });
 }
 
-/** A way in that is seen shows that an incident does not hold, whatever else the account does not see. */
+/** A visible open access path shows that an incident is not in effect, whatever the account cannot see. */
 function holdsOf(found: {
   readonly isOpen: boolean;
   readonly isOpenAgain: boolean;
@@ -255,7 +253,7 @@ function meant(history: IncidentHistory, all: boolean): readonly Incident[] {
   return all ? history.incidents : history.open;
 }
 
-/** The lifted ones whose lift left something. */
+/** Lifted incidents whose lift left something. */
 function leftBy({ incidents }: IncidentHistory): readonly Incident[] {
   return incidents.filter((incident) => incident.state === 'lifted' && isHeld(incident));
 }
@@ -268,7 +266,7 @@ export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
   return until !== null && Date.parse(until) <= now.getTime();
 }
 
-/** Everything that incidents hold, with what it is now. */
+/** All values that incidents hold, with their current values. */
 async function heldValues(target: Target, history: IncidentHistory): Promise<readonly HeldValue[]> {
   const found = history.incidents.filter(isHeld).flatMap(({ id }) => history.heldBy(id));
   const holds = [...new Map(found.map((hold) => [lockKey(hold.lock), hold])).values()];
@@ -282,7 +280,7 @@ async function heldValues(target: Target, history: IncidentHistory): Promise<rea
   });
 }
 
-/** What a held value is now; null where it is gone. */
+/** The current value of a held value; null if it no longer exists. */
 export function foundOf(
   lock: Hold['lock'],
   now: UsersNow & { readonly settings: AuthenticationSettings | null },
@@ -292,11 +290,11 @@ export function foundOf(
   return now.settings === null ? null : (settingNamed(now.settings, lock.name) ?? null);
 }
 
-/** What is read of the users that incidents hold. */
+/** The current state of the users that incidents hold. */
 interface UsersNow {
-  /** Whether each user is active, by id; those that are gone are left out. */
+  /** Whether each user is active, by id. Deleted users are omitted. */
   readonly active: ReadonlyMap<number, boolean>;
-  /** The keys of the roles that each user holds, by id; users that are gone are left out. */
+  /** The keys of each user's roles, by user id. Deleted users are omitted. */
   readonly roles: ReadonlyMap<number, ReadonlySet<string>>;
 }
 
@@ -314,7 +312,7 @@ export async function usersNow(target: Target, holds: readonly Hold[]): Promise<
   return { active: new Map(users.map(({ id, isActive }) => [id, isActive])), roles };
 }
 
-/** Null for a user that was deleted, and where the target does not list roles. */
+/** Null for a deleted user, or if the target does not list roles. */
 async function rolesIfThere(target: Target, userId: number) {
   try {
     return await partOf(target, 'roles').list(userId);
@@ -347,8 +345,8 @@ async function aliveTokens(target: Target, incident: Incident, set: number | nul
 }
 
 /**
- * The ways in of an incident's scope other than access tokens, as they are now. What was issued before the lockdown is accepted until
- * the time that the lockdown recorded: the settings may have been changed since.
+ * The current access paths of an incident's scope other than access tokens. Credentials issued before the
+ * lockdown are accepted until the time that the lockdown recorded: settings may have changed since.
  */
 async function otherPaths(
   { scope, locked, ends }: Incident,
@@ -358,14 +356,14 @@ async function otherPaths(
   const now = locked === null ? present : new Date(locked);
   const paths = await checkOtherCredentials({ target, description, now, present }, scope);
   return paths.flatMap((each) => {
-    // A lockdown that names no end deleted the codes, or never ended.
+    // A lockdown that recorded no end deleted the codes, or never ended.
     const isCodes = each.path === 'authorization_codes';
     if (isCodes && each.state === 'not_checked' && ends[each.path] === undefined) return [];
     return asRecorded(each, ends[each.path] ?? each.until, present);
   });
 }
 
-/** A way in with the end that the lockdown recorded for it: closed once that has come. */
+/** An access path with the end that the lockdown recorded for it: closed after that time. */
 function asRecorded(each: AccessPath, until: string | undefined, now: Date): AccessPath {
   if (until === undefined || (each.state !== 'not_checked' && each.until === undefined)) return each;
   if (Date.parse(until) > now.getTime()) return { ...each, until };
@@ -374,12 +372,12 @@ function asRecorded(each: AccessPath, until: string | undefined, now: Date): Acc
   return rest;
 }
 
-/** Of what could not be listed, only its time says that it is over. */
+/** For credentials that could not be listed, only the time shows that they expired. */
 function expiredText(until: string): string {
   return `Access that could not be listed has expired: it could be used until ${untilText(until)} at most.`;
 }
 
-/** The users, roles and switches that an incident holds: a running server may not have applied a switch yet. */
+/** The users, roles and switches that an incident holds. A running server may not have applied a switch. */
 function valuePaths(
   values: readonly HeldValue[],
   set: ReadonlyMap<string, Date>,

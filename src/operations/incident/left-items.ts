@@ -1,19 +1,19 @@
 import { objectsIn, textOf } from '../journal/journal.ts';
 import { incidentNotes, type NotesOf } from '../journal/recorded-incidents.ts';
 
-/** Items of an incident that a cleaning found and left, because no one confirmed what cannot be undone. */
+/** Items of an incident that a cleaning found but left, because no one confirmed an irreversible action. */
 export interface LeftItems {
-  /** The run of the last cleaning that left any. */
+  /** The run of the last cleaning that left items. */
   readonly run: string;
-  /** When the theft began, as that cleaning was confirmed (RFC 3339); null if the log does not have it. */
+  /** When the theft began, as confirmed for that cleaning (RFC 3339); null if the log does not have it. */
   readonly since: string | null;
   readonly items: readonly { readonly item: string; readonly summary: string }[];
 }
 
 /**
- * What the cleanings of an incident (its whole id) left because it cannot be undone, and no later one ended;
- * null without any. They still work; once the lockdown is lifted, nothing else keeps their user out. Throws
- * `log_broken`, `audit_unavailable`.
+ * Irreversible items that the cleanings of an incident (its whole id) left and that no later cleaning ended;
+ * null if there are none. They still work: once the lockdown is lifted, nothing else blocks their user.
+ * Throws `log_broken`, `audit_unavailable`.
  */
 export async function leftItems(options: NotesOf): Promise<LeftItems | null> {
   const left = new Map<string, string>();

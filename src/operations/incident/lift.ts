@@ -7,28 +7,27 @@ import { changeTo, settingNamed } from './lock-settings.ts';
 import { type LiftItem, type LiftPlan, planLift, valueText } from './plan-lift.ts';
 import { setUsers } from './set-users.ts';
 
-/** What lifting an incident did, and what it left. */
 export interface LiftReport extends Omit<RunEnd, 'run'> {
   readonly incident: string;
-  /** `unchanged` was lifted before. */
+  /** `unchanged`: it was already lifted. */
   readonly result: 'lifted' | 'partly' | 'unchanged';
   readonly steps: readonly StepReport[];
-  /** What was left as it is, and why. */
+  /** What was left unchanged, and why. */
   readonly left: readonly LiftItem[];
-  /** As of {@link LiftPlan}. */
+  /** As in {@link LiftPlan}. */
   readonly revived: number | null;
   readonly accessPaths: readonly AccessPath[];
-  /** The run's UUID in the audit log; null where nothing was to be done. */
+  /** The run's UUID in the audit log; null if there was nothing to do. */
   readonly run: string | null;
 }
 
 /**
- * Lifts an incident: restores the values from before it in reverse order, except values that were changed
- * since, that another incident holds, or that another run ended since. What was revoked stays revoked. Users
- * whose sessions from before are accepted again once they are active stay deactivated until these have
- * expired. Running it again finishes the work; lifting what is lifted does nothing. With `keepDeactivated`,
- * users stay deactivated and roles stay taken, and the incident is lifted all the same; without a choice,
- * what the last lift of it was begun with. `keepDeactivated: false` restores what a lift left.
+ * Lifts an incident: restores the earlier values in reverse order, except values that were changed since,
+ * that another incident holds, or that another run ended since. Revoked tokens stay revoked. Users stay
+ * deactivated while their earlier sessions would be accepted again, until these have expired. Running it
+ * again finishes the work; lifting a lifted incident does nothing. With `keepDeactivated`, users stay
+ * deactivated and roles stay removed, and the incident is still lifted; if it is not given, the last lift's
+ * choice applies. `keepDeactivated: false` restores what a lift left.
  * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function liftIncident(
@@ -86,7 +85,7 @@ export async function liftIncident(
   return report;
 }
 
-/** Whether there is anything to lift, or to restore that a lift left. */
+/** Whether there is anything to lift, or to restore that an earlier lift left. */
 export function hasWork({ incident, items, keepsDeactivated }: LiftPlan): boolean {
   return incident.state !== 'lifted' || (items.length > 0 && !keepsDeactivated);
 }
@@ -109,7 +108,7 @@ interface Group {
   readonly items: readonly LiftItem[];
 }
 
-/** Stretches of settings and of users, as they follow each other: lifetimes, users, switches. */
+/** Consecutive runs of settings and of users: lifetimes, users, switches. */
 function inOrder(items: readonly LiftItem[]): readonly Group[] {
   const groups: { readonly what: Group['what']; readonly items: LiftItem[] }[] = [];
   for (const item of items) {
@@ -125,7 +124,7 @@ function part(item: LiftItem | undefined): boolean {
   return item?.name.startsWith('OAUTH2_PROVIDER.') === true;
 }
 
-/** The settings that were changed between the plan and the step that was to restore them, which keeps them. */
+/** Settings that changed between the plan and the step that would restore them; they are left as they are. */
 type Kept = Map<LiftItem, 'as_before' | 'changed'>;
 
 async function restore(

@@ -11,7 +11,6 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import { partOf } from '../scope/target-parts.ts';
 import type { LocalAccessPlan, SetPasswords } from './end-local-access.ts';
 
-/** What was done about local access. */
 interface LocalAct {
   readonly target: Target;
   readonly description: TargetDescription;
@@ -20,8 +19,8 @@ interface LocalAct {
 }
 
 /**
- * Adds to the ways in that were found what {@link planLocalAccess} named, read and tried again: whether the
- * new passwords are still the ones that are accepted, no role is held, and no application is left.
+ * Adds the access paths that {@link planLocalAccess} named, after re-reading and testing them: whether the
+ * new passwords are still accepted, no role is held, and no application remains.
  * @throws TokenctlError whatever the target throws.
  */
 export async function withLocalPaths(
@@ -37,7 +36,7 @@ export async function withLocalPaths(
   ];
 }
 
-/** A user has one password: where the new one is accepted, the old one is not. */
+/** A user has one password: if the new one is accepted, the old one is not. */
 async function passwordsPath(target: Target, { passwords, external }: LocalAccessPlan, set: SetPasswords) {
   const changed: string[] = [];
   for (const user of passwords) {
@@ -90,8 +89,8 @@ async function applicationsPath(target: Target, { applications }: LocalAccessPla
 }
 
 /**
- * What else a new password ends, and what the end of all access tokens does: known of controllers that were tried, and of versions
- * between these. A user whose password was not tried is not among it.
+ * What else a new password ends, and what ending all access tokens does: known for tested controllers and the
+ * versions between them. Users whose password was not tested are excluded.
  */
 function knownOfPasswords(paths: readonly AccessPath[], { description, plan, set }: LocalAct) {
   const { passwords, external } = plan;

@@ -39,25 +39,24 @@ export interface LockDownOptions extends Change, RevocationListeners {
   readonly files: SnapshotFiles;
 }
 
-/** What a lockdown did, and what it left. */
 export interface LockdownReport extends Omit<RunEnd, 'run'> {
   readonly incident: string;
-  /** `locked` if every step is done and no way in that it closes was found open; `accessPaths` says which were not checked. */
+  /** `locked`: every step is done and no path it closes was found open. `accessPaths` has unchecked ones. */
   readonly result: 'locked' | 'partly';
   readonly until: Date | null;
   readonly steps: readonly StepReport[];
   readonly accessPaths: readonly AccessPath[];
-  /** Ids of the caller's own tokens, which live on. */
+  /** Ids of the caller's own tokens, which stay valid. */
   readonly kept: readonly number[];
-  /** What is called otherwise than when its name was resolved. It was locked down by its id. */
+  /** Users and applications renamed since their names were resolved. They were locked down by id. */
   readonly renamed: readonly Renamed[];
-  /** The run's UUID in the audit log; null if it was in effect already. */
+  /** The run's UUID in the audit log; null if it was already in effect. */
   readonly run: string | null;
   readonly seconds: number;
 }
 
 /**
- * The report of a lockdown that is complete and still in effect; null if something is left to do. Reads only.
+ * The report of a lockdown that is complete and still in effect; null if work remains. Reads only.
  * @throws TokenctlError as {@link incidentStatus}.
  */
 export async function heldLockdown(reading: Reading, plan: LockdownPlan): Promise<LockdownReport | null> {
@@ -91,11 +90,11 @@ function keptOf({ revocation }: LockdownPlan): readonly number[] {
 }
 
 /**
- * Carries out a lockdown: closes what killed runs left open, records the intent, closes the ways in (settings
- * and users), writes a snapshot, revokes all access, shortens lifetimes, and verifies that the ways in are
- * closed. The snapshot is complete although it is written after the settings change: the log and the snapshot
- * hold the original values, and closing a way in changes no token. A failed step does not stop the next one.
- * Running it again finishes the work.
+ * Carries out a lockdown: closes what killed runs left open, records the intent, closes the access paths
+ * (settings and users), writes a snapshot, revokes all access, shortens lifetimes, and verifies that the
+ * access paths are closed. The snapshot is complete although it is written after the settings change: the log
+ * and the snapshot hold the original values, and closing an access path changes no token. A failed step does
+ * not stop the next one. Running it again finishes the work.
  * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function lockDown(options: LockDownOptions): Promise<LockdownReport> {
@@ -108,7 +107,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   const kept = keptOf(plan);
   await work.open(openingOf(plan, kept));
   const history = await readIncidentHistory(work.change);
-  // They are for the snapshot, which does without.
+  // Only for the snapshot, which can do without them.
   const settings = await knownSettings(target);
   const locked: Lock[] = [];
 
@@ -200,10 +199,10 @@ function settingsLeft(why: string): StepReport {
 const CODE_LIFETIME = { what: 'setting', name: 'OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS' } as const;
 
 /**
- * When the switches of the plan were set, in this run or by an open incident; the lifetime of authorization codes before it was
- * shortened, in seconds; and the end that an earlier run of the incident recorded for sessions.
- *
- * @param history As of the beginning of the run.
+ * When the switches of the plan were set, in this run or by an open incident; the lifetime of authorization
+ * codes before it was shortened, in seconds; and the end that an earlier run of the incident recorded for
+ * sessions.
+ * @param history As of the start of the run.
  */
 function lockedBefore(
   history: IncidentHistory,

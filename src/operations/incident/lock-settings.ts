@@ -6,17 +6,17 @@ export interface SettingsStep {
   readonly name: string;
   readonly title: string;
   readonly incident: string;
-  /** What is to be set, from the settings as they are when the step's turn comes. */
+  /** The locks to set, computed from the settings when the step runs. */
   readonly locks: (settings: AuthenticationSettings) => readonly Lock[];
-  /** Gets what is set, with what was there before. */
+  /** Receives the locks that were set, with the previous values. */
   readonly locked: Lock[];
 }
 
 /**
- * Sets settings in one step and reads them again. The intent states what was there before, in the same moment:
- * that is what is restored in the end.
- *
- * @throws TokenctlError as {@link OperationRun.step}; what reading the settings throws before anything was recorded.
+ * Sets settings in one step and re-reads them. The intent records the previous values, read at the same
+ * moment: those are restored in the end.
+ * @throws TokenctlError as {@link OperationRun.step}; and what reading the settings throws before anything
+ * was recorded.
  */
 export async function lockSettings(work: OperationRun, step: SettingsStep): Promise<StepReport | null> {
   const { name, title, incident } = step;
@@ -56,17 +56,16 @@ function settingsText(
   return open > 0 ? `Set ${values}.` : `${values}: already set.`;
 }
 
-/** The settings that a lockdown turns off before it revokes anything, so that no new access is created meanwhile. */
+/** The settings that a lockdown turns off before it revokes, so that no new access is created meanwhile. */
 const SWITCHES = ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] as const;
 
-/** The most that new tokens and codes live while an incident is open, in seconds. */
+/** The maximum lifetime of new tokens and codes while an incident is open, in seconds. */
 const SHORT: TokenLifetimes = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 3600,
   REFRESH_TOKEN_EXPIRE_SECONDS: 3600,
   AUTHORIZATION_CODE_EXPIRE_SECONDS: 60,
 };
 
-/** The switches that these measures turn off. */
 export function wantedSwitches(measures: Measures): readonly (typeof SWITCHES)[number][] {
   const wanted = {
     AUTH_BASIC_ENABLED: measures.basicAuthentication,
@@ -75,7 +74,7 @@ export function wantedSwitches(measures: Measures): readonly (typeof SWITCHES)[n
   return SWITCHES.filter((name) => wanted[name]);
 }
 
-/** The locks on switches that stop the issuing of tokens, as the settings are now. */
+/** The locks on switches that stop issuing tokens, from the current settings. */
 export function switchLocks(settings: AuthenticationSettings, measures: Measures): readonly Lock[] {
   return wantedSwitches(measures).flatMap((name) => {
     const before = settings[name];
@@ -84,7 +83,7 @@ export function switchLocks(settings: AuthenticationSettings, measures: Measures
   });
 }
 
-/** The locks on the lifetimes of new tokens, as the settings are now: none is made longer. None where they are no settings. */
+/** The locks on lifetimes of new tokens, from the current settings: none is raised. May be empty. */
 export function lifetimeLocks(settings: AuthenticationSettings, measures: Measures): readonly Lock[] {
   const { OAUTH2_PROVIDER: lifetimes } = settings;
   if (!measures.lifetimes || lifetimes === null) return [];
@@ -99,7 +98,7 @@ export function lifetimeLocks(settings: AuthenticationSettings, measures: Measur
   });
 }
 
-/** The value of a setting by the name that locks have. Undefined for one that no lockdown sets. */
+/** The value of a setting by its name in locks. Undefined for a setting that no lockdown changes. */
 export function settingNamed(settings: AuthenticationSettings, name: string): LockValue | undefined {
   const value: unknown = name.startsWith(LIFETIMES)
     ? settings.OAUTH2_PROVIDER?.[name.slice(LIFETIMES.length) as keyof TokenLifetimes]
@@ -107,7 +106,7 @@ export function settingNamed(settings: AuthenticationSettings, name: string): Lo
   return typeof value === 'boolean' || typeof value === 'number' ? value : undefined;
 }
 
-/** The change that gives settings these values, by the names that locks have; OAUTH2_PROVIDER is kept whole. */
+/** The change that sets these values, by their names in locks; OAUTH2_PROVIDER keeps its other members. */
 export function changeTo(
   values: readonly { readonly name: string; readonly value: LockValue }[],
   settings: AuthenticationSettings,

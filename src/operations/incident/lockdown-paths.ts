@@ -10,35 +10,34 @@ import type { TargetDescription } from '../ports/target.ts';
 import type { LocalAccessPlan } from './end-local-access.ts';
 import { wantedSwitches } from './lock-settings.ts';
 
-/** What a lockdown or an offboarding ends beside access tokens: sessions are of users, not of applications. */
+/** What a lockdown or offboarding ends beyond access tokens. Sessions belong to users, not applications. */
 export function coveredPaths(kind: LockdownScope['kind']): readonly PathName[] {
   return ['authorization_codes', 'refresh_tokens', ...(kind === 'applications' ? [] : ['sessions' as const])];
 }
 
-/** What a lockdown sets and ends. */
 export interface LockedAccess {
   readonly scope: LockdownScope;
   readonly measures: Measures;
-  /** What is set last: nothing where lifetimes are no settings. */
+  /** What is set last: empty if lifetimes are not settings. */
   readonly lifetimes: readonly Lock[];
-  /** Why settings that were to be set are left as they are: they cannot be read. Null where none are. */
+  /** Why settings were left unchanged: they cannot be read. Null if none were. */
   readonly settingsLeft: string | null;
-  /** What is revoked and ended; null if the scope matches no user. */
+  /** What is revoked; null if the scope matches no user. */
   readonly revocation: RevocationPlan | null;
-  /** Names of users of an open incident that do not exist any more. */
+  /** Names of users of an open incident that no longer exist. */
   readonly usersGone: readonly string[];
-  /** Names of users that are meant and stay active. */
+  /** Names of users in scope who stay active. */
   readonly usersKept: readonly string[];
-  /** Passwords, roles and applications that end with it. */
+  /** Passwords, roles and applications that are ended too. */
   readonly local: LocalAccessPlan;
 }
 
-/** The ways in that a lockdown leaves open, or that are not checked, with the command or the page that closes them. */
+/** The access paths that a lockdown leaves open or unchecked, with the command or page that closes them. */
 export function lockdownPaths(
   options: LockedAccess & { readonly description: TargetDescription },
 ): readonly AccessPath[] {
   const { scope, measures, description, revocation, local } = options;
-  // A controller refuses the password of a user who is deactivated.
+  // A controller refuses the password of a deactivated user.
   const isReset = measures.resetPasswords === true && local.external.length === 0;
   const noPasswords =
     (measures.basicAuthentication && options.settingsLeft === null) ||
@@ -72,7 +71,7 @@ export function lockdownPaths(
   ];
 }
 
-/** The switches that are left as they are, because they cannot be read. */
+/** The switches that are left unchanged because they cannot be read. */
 function settingsUnread(measures: Measures, why: string): readonly AccessPath[] {
   return wantedSwitches(measures).map((name) => unreadSwitch(name, why));
 }
@@ -106,7 +105,7 @@ function passwords({ capabilities, credential, context }: TargetDescription): Ac
   });
 }
 
-/** What stays possible after passwords were reset, roles taken and applications deleted. */
+/** What remains possible after passwords were reset, roles removed and applications deleted. */
 export function localPathsLeft(
   local: LocalAccessPlan,
   { context }: TargetDescription,
@@ -137,10 +136,10 @@ function names(users: readonly { readonly username: string }[]): string {
   return someOf(all, SHOWN);
 }
 
-/** Names to list. */
+/** The number of names to list. */
 const SHOWN = 8;
 
-/** The users that a lockdown that deactivates users leaves active. */
+/** The users that stay active although the lockdown deactivates users. */
 function usersKept(kept: readonly string[]): AccessPath {
   const shown = names(kept.map((username) => ({ username })));
   const how = `${shown} ${kept.length === 1 ? 'stays' : 'stay'} active, and can log in with a password or through an identity provider, and create tokens.`;
@@ -149,9 +148,9 @@ function usersKept(kept: readonly string[]): AccessPath {
 }
 
 /**
- * The other components of a platform: a database shows one. Over the REST API, a command covers those that there are. Tried with a
- * controller 24.6.1 behind a gateway: it logs in its user with the name that the gateway states, deactivated on the controller or
- * not, and creates that user if necessary.
+ * The other components of a platform: a database contains one of them. Over the REST API, a command covers
+ * all existing ones. Tested with a controller 24.6.1 behind a gateway: it logs in its user under the name
+ * that the gateway states, even if deactivated on the controller, and creates the user if necessary.
  */
 export function otherComponents({
   dialect,
@@ -173,10 +172,12 @@ export function otherComponents({
   return covering([path], []);
 }
 
-/** For how long a workload identity token is valid at most, in seconds [code]. */
+/** The maximum lifetime of a workload identity token, in seconds [code]. */
 const WORKLOAD_IDENTITY_S = 86_400;
 
-/** What else recent gateways give out or accept. Read in their code; none of it was tried, and no list has it. */
+/**
+ * Other credentials that recent gateways issue or accept. Read in their code, untested; no API lists them.
+ */
 export function gatewayCredentials({ dialect }: Pick<TargetDescription, 'dialect'>): readonly AccessPath[] {
   if (dialect !== 'gateway') return [];
   return covering(
@@ -203,7 +204,7 @@ export function gatewayCredentials({ dialect }: Pick<TargetDescription, 'dialect
   );
 }
 
-/** Which tokens new lifetimes do not reach. */
+/** Tokens that new lifetimes do not affect. */
 function applicationLifetimes(description: TargetDescription): readonly AccessPath[] {
   const caution = lifetimeCaution(description.dialect);
   if (caution === null) return [];
@@ -213,14 +214,14 @@ function applicationLifetimes(description: TargetDescription): readonly AccessPa
   return [{ path: 'token_lifetimes', ...known, how: caution.why, remedy: caution.remedy }];
 }
 
-/** A platform gateway reads them from a file. */
+/** A platform gateway reads its lifetimes from a file. */
 function lifetimes(): AccessPath {
   const how = 'A platform gateway reads it from its settings file, not from the API.';
   const remedy = 'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in that file, and restart the gateway.';
   return openPath('token_lifetimes', how, { remedy });
 }
 
-/** Until a setting holds that was written, tokens are issued as before. */
+/** Until a written setting is applied, tokens are issued as before. */
 function delay(holds: TargetDescription['capabilities']['settingsHold']): readonly AccessPath[] {
   if (holds === 'at_once') return [];
   const [who, time] = (

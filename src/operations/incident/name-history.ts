@@ -7,28 +7,28 @@ import type { Window } from '../ports/evidence.ts';
 import type { ReadTarget } from '../ports/target.ts';
 import { readUsers } from '../scope/scope-selection.ts';
 
-/** What is known of names before they are trusted. */
+/** The recent history of names, read before they are trusted. */
 export interface NameHistory {
-  /** What a person should know of the names, as sentences; none where nothing speaks against them. */
+  /** Remarks about the names, as sentences; empty if there is no objection. */
   readonly remarks: readonly string[];
-  /** The active users who had one of the names before and may be the ones who are meant. */
+  /** Active users who had one of the names before and may be the intended ones. */
   readonly earlier: readonly Bound[];
-  /** Why it is not known whether another user had one of the names, as a sentence; null where the whole period was read. */
+  /** Why it is unknown whether another user had one of the names, as a sentence; null if all was read. */
   readonly unread: string | null;
 }
 
-/** The history where no user is selected by name. */
+/** The history if no user is selected by name. */
 export const NO_HISTORY: NameHistory = { remarks: [], earlier: [], unread: null };
 
-/** How far back the names are followed, in milliseconds. */
+/** How far back names are followed, in milliseconds. */
 const PERIOD_MS = 30 * 86_400_000;
 
 /**
- * Looks at the names of users before they are trusted: an intruder can rename an account and give its name to
- * a new one. The one place that does so, for all that select users by name. Reads only.
- * @param bound Who has the names now.
- * @param chosen The names that were given, where no one needs to have them any more.
- * @throws TokenctlError as the target does; what the activity stream throws is in the result.
+ * Checks the history of user names before they are trusted: an intruder can rename an account and give its
+ * name to a new one. The only place that does so, for everything that selects users by name. Reads only.
+ * @param bound The users who have the names now.
+ * @param chosen The given names, if they may no longer be in use.
+ * @throws TokenctlError as the target does. Errors of the activity stream are in the result.
  */
 export async function nameHistory(
   { target, clock, description, openNames }: ReadTarget,
@@ -79,7 +79,7 @@ export async function nameHistory(
 
 const UNREAD = 'Not read: whether another user had one of the names in the last 30 days.';
 
-/** Who got and gave up which names, who was made, and what is missing; why, where that cannot be read. */
+/** The name changes, the created users and gaps in the stream; or why they cannot be read. */
 async function readNames(
   window: Window,
   { openNames: open, description }: Pick<ReadTarget, 'openNames' | 'description'>,
@@ -92,7 +92,7 @@ async function readNames(
       const users = await evidence.usersMade(window);
       const missing = await evidence.missingEntries(window.since);
       const hole = streamHole({ extent: await evidence.extent(window), missing, users, window, description });
-      // A number without an entry alone is usual: a request that failed also leaves one.
+      // A single number without an entry is normal: a failed request leaves one, too.
       return { changes, users, hole: hole?.isEmptied === true ? hole.text : null };
     } finally {
       await evidence.close();
@@ -104,15 +104,15 @@ async function readNames(
   }
 }
 
-/** What is known of names, as sentences: the first thing to read of a plan and of a result. */
+/** What is known of the names, as sentences: shown first in a plan and in a result. */
 export function historyText({ unread, remarks }: NameHistory): readonly string[] {
   return [...(unread === null ? [] : [unread]), ...remarks];
 }
 
 /**
- * The failure where another user had a name that was given: that user goes on, and only a person knows who
- * was meant. So does one where that was not read. `place` has the context, and the command that does the same
- * for another user.
+ * The failure if another user had a given name, or if that could not be read: that user keeps access, and
+ * only a person knows who was meant. `place` has the context, and the command that does the same for another
+ * user.
  */
 export function namesFailure(
   { earlier, unread }: NameHistory,

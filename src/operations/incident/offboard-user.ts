@@ -31,28 +31,26 @@ import { coveredPaths, gatewayCredentials, localPathsLeft, otherComponents } fro
 import { type NameHistory, nameHistory } from './name-history.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
 
-/** What users would lose. */
 export interface UserOffboardingPlan {
   readonly users: readonly string[];
-  /** Whose names these were when it was planned: the ids are offboarded. */
+  /** The users of these names when it was planned: their ids are offboarded. */
   readonly bound: readonly Bound[];
-  /** Those of them that are active and would be deactivated. */
+  /** The active users among them, who would be deactivated. */
   readonly deactivate: UsersStep['users'];
   /** Whether active users stay active because the target cannot deactivate users. */
   readonly staysActive: boolean;
-  /** Passwords, roles and applications that end with it. */
+  /** Passwords, roles and applications that are ended too. */
   readonly local: LocalAccessPlan;
   readonly revocation: RevocationPlan;
-  /** What is known of the names: another user may have had one. */
+  /** The history of the names: another user may have had one. */
   readonly names: NameHistory;
 }
 
-/** What became of the access of users. */
 export interface UserOffboardingReport extends RunEnd {
   readonly users: readonly string[];
-  /** Who has another name now. They were offboarded by their ids. */
+  /** Users renamed since. They were offboarded by id. */
   readonly renamed: readonly Renamed[];
-  /** `done` where every access path was checked and is closed. */
+  /** `done` if every access path was checked and is closed. */
   readonly result: 'done' | 'partly';
   readonly steps: readonly StepReport[];
   readonly accessPaths: readonly AccessPath[];
@@ -63,7 +61,6 @@ export interface UserOffboardingReport extends RunEnd {
 export function planAccess(
   options: ReadTarget & {
     readonly users: readonly string[];
-    /** The ids of `users`, in the same order. */
     readonly userIds?: readonly number[];
   },
 ): Promise<RevocationPlan> {
@@ -74,9 +71,9 @@ export function planAccess(
 }
 
 /**
- * Plans the end of the access of users who leave. Reads only.
- * @throws TokenctlError `lockout_refused` where the caller is one of them, `not_found` for a user that does
- * not exist.
+ * Plans the offboarding of users. Reads only.
+ * @throws TokenctlError `lockout_refused` if the caller is one of them, `not_found` for a user that does not
+ * exist.
  */
 export async function planUserOffboarding(
   options: ReadTarget & { readonly users: readonly string[]; readonly measures?: LocalMeasures },
@@ -110,7 +107,7 @@ export async function planUserOffboarding(
   const local = await planLocalAccess(options, { scope, measures });
   const may = capabilities.deactivateUsers;
   const staysActive = !may && active.length > 0;
-  // The password of a user who is deactivated is refused.
+  // The password of a deactivated user is refused.
   const noPasswords = !staysActive || (local.passwords.length > 0 && local.external.length === 0);
   const left = revocation.accessPaths.filter(({ path }) => !(path === 'basic_authentication' && noPasswords));
   const accessPaths = [
@@ -131,8 +128,8 @@ export async function planUserOffboarding(
 }
 
 /**
- * Records an offboarding that finds nothing to do. A user who is deactivated by a lockdown stays deactivated
- * when that is lifted because of this record. Throws `audit_unavailable`.
+ * Records an offboarding that finds nothing to do. Because of this record, a user deactivated by a lockdown
+ * stays deactivated when that is lifted. Throws `audit_unavailable`.
  */
 export async function noteOffboarding(
   options: Change & Pick<UserOffboardingPlan, 'users' | 'bound'>,
@@ -145,7 +142,7 @@ export async function noteOffboarding(
 
 /**
  * Ends the access of users: closes what killed runs left open, records the intent, deactivates them, revokes
- * refresh tokens and access tokens, ends sessions, and reads again. Running it again finishes the work.
+ * refresh tokens and access tokens, ends sessions, and re-reads them. Running it again finishes the work.
  * @throws TokenctlError as any {@link OperationRun}.
  */
 export async function offboardUsers(
@@ -189,7 +186,7 @@ export async function offboardUsers(
   await work.take({ name: 'verify', title: 'Verifying that no access remains' }, async () => {
     const found = await accessPathsOf(plan, { ...options, latestSession });
     const all = await withLocalPaths(found, { target, description, plan: local, set });
-    // The new password of a user who stays active is what the path of the users rests on.
+    // For a user who stays active, the users path depends on the new password.
     const isShut =
       plan.staysActive && all.some(({ path, state }) => path === 'passwords' && state === 'closed');
     accessPaths = [
@@ -215,7 +212,7 @@ export async function offboardUsers(
   return report;
 }
 
-/** Reads which ways in users have, all of them checked as if they had been closed. Changes nothing. */
+/** Reads the access paths of users, all checked as if they had been closed. Changes nothing. */
 export async function accessPathsOf(
   { users, bound }: Pick<UserOffboardingPlan, 'users' | 'bound'>,
   {
@@ -226,10 +223,7 @@ export async function accessPathsOf(
     settledBy,
   }: Pick<Change, 'target' | 'description' | 'clock'> & {
     readonly latestSession?: Date | null;
-    /**
-     * Says whether requests from before are under way: waits for open transactions first; over REST, this log says when they have
-     * ended.
-     */
+    /** Shows whether earlier requests have ended: by open transactions, or over REST by this log. */
     readonly settledBy?: Pick<AuditLog, 'entries'> | undefined;
   },
 ): Promise<readonly AccessPath[]> {
@@ -250,7 +244,7 @@ export async function accessPathsOf(
   return [...paths, ...(await requestsSince(act, place))];
 }
 
-/** Until when (RFC 3339) requests from before the last offboarding of these users can make access; undefined without one. */
+/** Until when (RFC 3339) requests from before the users' last offboarding, if any, can create access. */
 async function recordedEnd(
   log: Pick<AuditLog, 'entries'>,
   { description, bound }: { description: TargetDescription; bound: readonly Bound[] },
@@ -263,7 +257,7 @@ async function recordedEnd(
     const named = new Set(numbersIn(data['userIds']));
     if (bound.every(({ id }) => named.has(id))) {
       ofUsers.add(seq);
-      // Nothing was to be done then: what was under way had begun before.
+      // There was nothing to do then: in-flight requests had started earlier.
       if (kind === 'note') end ??= requestsEnd(controllerTime(entry));
     }
     if (kind !== 'outcome' || !ofUsers.has(closes)) continue;

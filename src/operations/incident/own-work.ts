@@ -5,34 +5,34 @@ import type {
 } from '../../domain/investigation/investigation.ts';
 import type { ItemMark } from '../journal/marked-items.ts';
 
-/** Something that an investigation found, and that counts as the owner's own work, not as the intruder's. */
+/** A finding of an investigation that counts as the owner's own work, not the intruder's. */
 export interface OwnWork {
   readonly item: InvestigationItem;
   /**
-   * `before`: its last entry is from before the theft began; `before_token`: from before the stolen token was made; `marked`: a person
-   * marked it as legitimate.
+   * `before`: its last entry is from before the theft began; `before_token`: from before the stolen token was
+   * created; `marked`: a person marked it as legitimate.
    */
   readonly why: 'before' | 'before_token' | 'marked';
-  /** Who marked it, and when; null for what was done before. */
+  /** Who marked it, and when; null for earlier work. */
   readonly mark: ItemMark | null;
-  /** The stolen token, and when it was made (RFC 3339); null for another reason. */
+  /** The stolen token, and when it was created (RFC 3339); null for another reason. */
   readonly token: { readonly id: number; readonly madeAt: string } | null;
 }
 
-/** When the theft began at the earliest, and who says so. */
+/** The earliest start of the theft, and its source. */
 export interface TheftBegan {
   /** RFC 3339. */
   readonly at: string;
-  /** The run of the cleaning that was confirmed with it; null if the report was asked with it, or it is the stolen token's. */
+  /** The run of the cleaning confirmed with it; null if given for the report, or from the stolen token. */
   readonly run: string | null;
-  /** The stolen token that was made then, by the last investigation; absent where that does not say it. */
+  /** The stolen token created at that time, by the last investigation; absent if that does not name it. */
   readonly token?: number;
 }
 
 /**
- * When the theft began, by the stolen token where the last investigation is about one, and no other account
- * was investigated: nothing was done with it before it was made. `confirmed` is when a cleaning was confirmed
- * to begin.
+ * When the theft began: at the creation of the stolen token if the last investigation is about one and no
+ * other account was investigated, as nothing was done with a token before it existed. `confirmed` is the
+ * start that a cleaning was confirmed with.
  */
 export function beganWith(
   investigations: readonly Investigation[],
@@ -52,16 +52,16 @@ export function beganWith(
 }
 
 /**
- * Takes the owner's own work out of investigations, in the order in which they were made: what is marked as
- * legitimate, and what ended before the theft began. What reaches into the theft stays the intruder's.
- * Returns the own work as the last investigation that has it found it.
+ * Removes the owner's own work from investigations, in the order they were made: items marked as legitimate,
+ * and items that ended before the theft began. Items that continue into the theft stay the intruder's.
+ * Returns the owner's work as the last investigation with each item found it.
  */
 export function withoutOwnWork(
   investigations: readonly Investigation[],
   known: { readonly marks: ReadonlyMap<string, ItemMark>; readonly began: TheftBegan | null },
 ): { readonly investigations: readonly Investigation[]; readonly own: readonly OwnWork[] } {
   const began = known.began === null ? null : Date.parse(known.began.at);
-  // As the last investigation has it: an earlier one may have seen less of what was done to it.
+  // Uses the last investigation of an item: an earlier one may have seen fewer changes to it.
   const lasts = new Map<string, number>();
   for (const { items } of investigations) for (const { id, last } of items) lasts.set(id, Date.parse(last));
   const token = known.began?.token === undefined ? null : { id: known.began.token, madeAt: known.began.at };
@@ -88,8 +88,8 @@ export function withoutOwnWork(
 }
 
 /**
- * What investigations of stolen tokens set apart, as the last one of each has it. What an investigation of something else takes for the
- * intruder's stays the intruder's.
+ * Items that investigations of stolen tokens exclude, as of the last one of each token. An item that another
+ * investigation attributes to the intruder stays the intruder's.
  */
 function beforeTokens(investigations: readonly Investigation[], marks: ReadonlyMap<string, ItemMark>) {
   return investigations.flatMap((each) => {
@@ -112,7 +112,7 @@ function beforeTokens(investigations: readonly Investigation[], marks: ReadonlyM
   });
 }
 
-/** A user who is the owner's own work, and of whom nothing else was found, is no one through whom the intruder acted. */
+/** A user who is the owner's own work, with no other findings, is not an account that the intruder used. */
 function withoutOwnUsers(
   chain: readonly ChainLink[],
   { items, own }: { items: readonly InvestigationItem[]; own: ReadonlyMap<string, OwnWork> },

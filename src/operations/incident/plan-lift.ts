@@ -15,25 +15,25 @@ import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { foundOf, isDue, usersNow } from './incident-status.ts';
 import { type LeftItems, leftItems } from './left-items.ts';
 
-/** A setting, a role or a state as people read it. */
+/** A setting, role or state as displayed text. */
 export function valueText(value: boolean | number): string {
   return typeof value === 'number' ? String(value) : value ? 'on' : 'off';
 }
 
-/** What becomes of one thing that an incident set. */
+/** What happens to one value that an incident set. */
 export interface LiftItem extends Lock {
-  /** What it is; null where it is gone. */
+  /** The current value; null if it no longer exists. */
   readonly found: LockValue | null;
   /**
-   * `restore`: set the original value. `waits`: the user stays deactivated until sessions from before have expired. `stays`: the
-   * user stays deactivated, or the role taken, as was asked for, until a lift gives it back. `as_before`: it
-   * already has that value. `kept`: another incident holds it. `changed`: it was changed since. `ended_since`: another run ended it
-   * since, so it stays as it is. `gone`: the user was deleted.
+   * `restore`: set the original value. `waits`: the user stays deactivated until earlier sessions have
+   * expired. `stays`: the user stays deactivated, or the role removed, as requested, until a lift restores
+   * it. `as_before`: it already has that value. `kept`: another incident holds it. `changed`: it was changed
+   * since. `ended_since`: another run ended it since, so it stays as it is. `gone`: the user was deleted.
    */
   readonly action: 'restore' | 'waits' | 'stays' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
-  /** The last run that offboarded the user or set the setting since it was locked; null without such a run. */
+  /** The last run that offboarded the user or set the setting since it was locked; null if there is none. */
   readonly endedBy: LaterRun | null;
-  /** Ids of the other incidents that hold it, with ` at ` and the address for those of another address of the controller. */
+  /** Ids of the other incidents that hold it; with ` at ` and the address for another of the controller. */
   readonly others: readonly string[];
 }
 
@@ -46,31 +46,27 @@ export interface LaterRun {
   readonly by: Readonly<Record<string, string>>;
 }
 
-/** What lifting an incident would do. */
 export interface LiftPlan {
   readonly incident: Incident;
-  /** Where it was locked down: at the target, or at another address of its controller. */
+  /** Where it was locked down: the target, or another address of its controller. */
   readonly address: string;
-  /** In the order of the work: what was locked last first. */
+  /** In working order: the last lock first. */
   readonly items: readonly LiftItem[];
-  /** Whether the users stay deactivated, and the roles taken. */
+  /** Whether users stay deactivated and roles removed. */
   readonly keepsDeactivated: boolean;
-  /**
-   * How many expired refresh tokens become live again because REFRESH_TOKEN_EXPIRE_SECONDS is raised; null if the target
-   * does not list them.
-   */
+  /** How many expired refresh tokens a raised REFRESH_TOKEN_EXPIRE_SECONDS revives; null if not listed. */
   readonly revived: number | null;
-  /** The sessions from before the lockdown that are accepted again once the users are active; empty without any. */
+  /** Earlier sessions that are accepted again once the users are active; empty if there are none. */
   readonly accessPaths: readonly AccessPath[];
-  /** What the cleanings of the incident left because it cannot be undone; null if they left nothing. */
+  /** Irreversible items that the cleanings of the incident left; null if there are none. */
   readonly leftByCleaning: LeftItems | null;
 }
 
 /**
- * Computes what lifting an incident would do. Reads only. Of one that was lifted, only what its lift left can be restored.
- *
- * @param options `acceptSessions` activates users whose sessions from before the lockdown are then accepted again; otherwise they
- * wait until these have expired. `keepDeactivated` as of {@link liftIncident}.
+ * Computes what lifting an incident would do. Reads only. For a lifted incident, only what its lift left can
+ * be restored.
+ * @param options `acceptSessions` activates users whose earlier sessions are then accepted again; otherwise
+ * they wait until these have expired. `keepDeactivated` as in {@link liftIncident}.
  * @throws TokenctlError `not_found` for an incident that the log does not have.
  */
 export async function planLift(
@@ -111,8 +107,8 @@ export async function planLift(
 }
 
 /**
- * An item of a lift that leaves users deactivated. Another incident that holds the same may be lifted next. A role that the context
- * cannot list is not known to be gone.
+ * An item of a lift that leaves users deactivated. Another incident that holds the same may be lifted next. A
+ * role that the context cannot list is not known to be gone.
  */
 function keptItem(item: LiftItem, { capabilities }: TargetDescription): LiftItem {
   const { what, action, found, locked } = item;
@@ -121,7 +117,7 @@ function keptItem(item: LiftItem, { capabilities }: TargetDescription): LiftItem
   return what !== 'setting' && (isHeld || isUnseen) ? { ...item, action: 'stays' } : item;
 }
 
-/** An incident of the database can hold users, which the REST API of the same controller cannot activate. */
+/** A database incident can hold users that the same controller's REST API cannot activate. */
 function requireUsers(
   items: readonly LiftItem[],
   { incident, description }: { incident: Incident; description: TargetDescription },
@@ -155,15 +151,14 @@ export interface DueIncident {
   readonly address: string;
 }
 
-/** The open incidents that are due, in the order in which they began. */
+/** The open incidents that are due, in the order they began. */
 export interface DueIncidents {
-  /** At the address of the target. */
   readonly here: readonly DueIncident[];
-  /** At all other addresses that the audit log has. */
+  /** At all other addresses in the audit log. */
   readonly elsewhere: readonly DueIncident[];
 }
 
-/** Which open incidents of the audit log are due. Reads only. */
+/** Reads which open incidents of the audit log are due. Reads only. */
 export async function dueIncidents(options: {
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly log: Pick<AuditLog, 'entries'>;
@@ -179,8 +174,8 @@ export async function dueIncidents(options: {
 }
 
 /**
- * The ids of all open incidents of a controller: those at the address of the target in the order in which
- * they began, then those at its other addresses. Reads only.
+ * The ids of all open incidents of a controller: those at the address of the target in the order they began,
+ * then those at its other addresses. Reads only.
  * @throws TokenctlError whatever the log throws.
  */
 export async function openIncidents(options: {
@@ -213,8 +208,9 @@ async function itemsOf(options: {
 }
 
 /**
- * The last run after each lock that ended the same by its own right: an offboarding of the user, or a change of the setting.
- * Such a run may have found it as the lockdown left it, so the value does not show it. A refused change does not count.
+ * The last run after each lock that independently ended the same access: an offboarding of the user, or a
+ * change of the setting. Such a run may have found the value as the lockdown left it, so the value does not
+ * show it. A refused change does not count.
  */
 async function laterRuns(options: {
   readonly description: TargetDescription;
@@ -241,7 +237,7 @@ async function laterRuns(options: {
   return later;
 }
 
-/** Whether an intent, or the note of an offboarding that found nothing to do, ends what an incident holds. */
+/** Whether an intent, or the note of an offboarding with nothing to do, ends what an incident holds. */
 function ends({ operation, data }: Entry, { lock }: Hold): boolean {
   if (lock.what !== 'setting') {
     if (operation !== 'users.offboard' || data['step'] !== 'operation') return false;

@@ -36,68 +36,66 @@ export interface PlanLockdownOptions extends ReadTarget {
   readonly log: Pick<AuditLog, 'entries'>;
   readonly scope: LockdownScope;
   readonly measures: Measures;
-  /** For how long, in milliseconds; null for until it is lifted. */
+  /** The duration in milliseconds; null for until lifted. */
   readonly lasts: number | null;
   /**
-   * Whether to count what would be revoked (the default). Always counted if the same lockdown is in place already. Over
-   * REST this takes a request for every two hundred tokens, during which the ways in stay open.
+   * Whether to count what would be revoked (the default). Always counted if the same lockdown is already in
+   * place. Over REST, counting takes one request per 200 tokens, during which the access paths stay open.
    */
   readonly count?: boolean;
   /**
-   * For one of several targets that are locked down together: the id of a new incident, the same at all of them, unless
-   * the same is open at others already. Not given for an incident of its own.
+   * For several targets that are locked down together: the new incident's id, the same at all of them, unless
+   * the same incident is already open at others. Not given for a single incident.
    */
   readonly sharedId?: string;
-  /** The id that a plan of before said for a new incident; another one is made where it was given since. */
+  /** The id that an earlier plan proposed for a new incident. If it is in use, a new one is created. */
   readonly proposedId?: string | undefined;
-  /** What is known of the names already, as sentences. */
+  /** Remarks about the names that are already known, as sentences. */
   readonly remarks?: readonly string[];
-  /** Plans it also if it would end the caller's own way in: for a dry run, and for a caller that gets a token first. */
+  /** Allows a plan that locks the caller out: for a dry run, and for a caller that gets a token first. */
   readonly mayLockOut?: boolean;
 }
 
-/** An access token as people know it. */
 export interface NamedToken extends Pick<Token, 'id' | 'description' | 'scope'> {
-  /** The owner; null where the owner's row is gone. */
+  /** The owner; null if the owner's row is missing. */
   readonly user: string | null;
   /** Null for a personal access token. */
   readonly application: string | null;
 }
 
-/** The access tokens that a plan names. */
+/** The maximum number of access tokens that a plan names. */
 const MOST_NAMED = 10;
 
-/** What a lockdown would do, as of now. Tokens are read again after the ways in are closed. */
+/** What a lockdown would do, as of now. Tokens are re-read after the access paths are closed. */
 export interface LockdownPlan extends LockedAccess {
-  /** The incident's id, as `incident lift` takes it. */
+  /** The incident's id, for `incident lift`. */
   readonly incident: string;
-  /** Whether it is open already, so that this goes on with it. */
+  /** Whether it is already open, so that this run continues it. */
   readonly continues: boolean;
   /** The scope in words. */
   readonly selection: string;
-  /** When it is to be lifted; null for not by itself. */
+  /** When it is to be lifted; null for no automatic lift. */
   readonly until: Date | null;
-  /** What is set first, those included that are so already. */
+  /** The switches set first, including those already set. */
   readonly switches: readonly Lock[];
-  /** The users to deactivate. */
   readonly users: readonly Lock[];
-  /** What is called otherwise than when an open incident began. */
+  /** Users and applications renamed since an open incident began. */
   readonly renamed: readonly Renamed[];
-  /** What is known of the names: another user may have had one. */
+  /** The history of the names: another user may have had one. */
   readonly names: NameHistory;
-  /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what is left open. */
+  /** Whether `revocation` has what would be revoked. Otherwise it has only what is kept and left open. */
   readonly counted: boolean;
-  /** The first of the access tokens that would be revoked, by id; null where they are not counted, or could not be read by their ids. */
+  /** The first access tokens to be revoked, by id; null if not counted, or if they could not be read. */
   readonly tokens: readonly NamedToken[] | null;
-  /** The ways in that stay open, or that this target cannot check. */
+  /** The access paths that stay open, or that this target cannot check. */
   readonly accessPaths: readonly AccessPath[];
 }
 
 /**
- * Computes what a lockdown would do. Reads only. An open incident of the same scope and measures is gone on
- * with.
- * @throws TokenctlError `permission_refused` for an account that sees only part, `lockout_refused` where it
- * would end the caller's own way in, `unsupported` for what the target cannot do, `not_found` for a user or
+ * Computes what a lockdown would do. Reads only. An open incident of the same scope and measures is
+ * continued.
+ * @throws TokenctlError `permission_refused` for an account that does not see everything, `lockout_refused`
+ * if it would lock the caller out, `unsupported` for what the target cannot do, `not_found` for a user or
  * application that does not exist.
  */
 export async function planLockdown(asked: PlanLockdownOptions): Promise<LockdownPlan> {
@@ -105,7 +103,7 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
   requireFullView(description, 'A lockdown');
   requireRights(description, { what: 'A lockdown', purposes: purposesOf(asked) });
   if (asked.measures.basicAuthentication) {
-    // A system auditor may change nothing in the first place.
+    // A system auditor may not change anything.
     if (description.credential === 'password') requireMayChange(description);
     if (asked.mayLockOut !== true) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
   }
@@ -114,7 +112,7 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
   const { options, same, usersGone, renamed } = await resolveOrder(asked, history);
   const { scope, measures } = options;
   const names = lookAtNames(options, history);
-  // Awaited later: its failure is no unhandled rejection until then.
+  // Awaited later: until then, its failure must not be an unhandled rejection.
   names.catch(() => undefined);
   const { switches, lifetimes, settingsLeft } = await settingLocks(target, measures);
   const order = { scope, measures, history };
@@ -156,7 +154,7 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
   };
 }
 
-/** What the role of a database must be allowed to do; that it may deactivate users is checked with them. */
+/** The rights that a database role needs. The right to deactivate users is checked with the users. */
 function purposesOf({ target, scope, measures }: PlanLockdownOptions): readonly RightsPurpose[] {
   const sessions = target.sessions !== undefined && scope.kind !== 'applications';
   const settings = measures.basicAuthentication || measures.externalTokens || measures.lifetimes;
@@ -168,7 +166,7 @@ function purposesOf({ target, scope, measures }: PlanLockdownOptions): readonly 
   ];
 }
 
-/** What is known of the names; who is locked down by an open incident is no longer one who goes on. */
+/** The history of the names. Users locked down by an open incident do not count as keeping access. */
 async function lookAtNames(options: PlanLockdownOptions, history: IncidentHistory): Promise<NameHistory> {
   const { scope, measures } = options;
   const ofUsers = scope.kind === 'users' ? scope : null;
@@ -186,7 +184,7 @@ async function lookAtNames(options: PlanLockdownOptions, history: IncidentHistor
   };
 }
 
-/** Makes sure that every name exists, those of users to keep active included, whether or not tokens are counted. */
+/** Checks that every name exists, including users to keep active, whether or not tokens are counted. */
 async function resolveScope({ target, scope, measures }: PlanLockdownOptions): Promise<void> {
   const users = [...(scope.kind === 'users' ? scope.names : []), ...measures.keepActive];
   await resolveNames(target, {
@@ -195,7 +193,7 @@ async function resolveScope({ target, scope, measures }: PlanLockdownOptions): P
   });
 }
 
-/** A lockdown whose names have ids, and the open incident that it goes on with. */
+/** A lockdown whose names have ids, and the open incident that it continues. */
 interface ResolvedOrder {
   readonly options: PlanLockdownOptions;
   readonly same: Incident | undefined;
@@ -204,8 +202,8 @@ interface ResolvedOrder {
 }
 
 /**
- * Finds out once who is meant. The names of an open incident were resolved when it began: one that was
- * deleted or renamed since must not keep it unfinished.
+ * Resolves names to ids once. Names of an open incident were resolved when it began: a name deleted or
+ * renamed since must not leave it unfinished.
  * @throws TokenctlError `plan_outdated` as {@link requireMeant}, `not_found`
  */
 async function resolveOrder(asked: PlanLockdownOptions, history: IncidentHistory): Promise<ResolvedOrder> {
@@ -227,7 +225,7 @@ async function resolveOrder(asked: PlanLockdownOptions, history: IncidentHistory
   };
 }
 
-/** The names of a scope that no one had when they were resolved. */
+/** The names of a scope that did not exist when they were resolved. */
 function missingNames(scope: LockdownScope): readonly string[] {
   if (!('names' in scope)) return [];
   const found = new Set(scope.bound?.map(({ name }) => name));
@@ -240,7 +238,7 @@ function counting(options: PlanLockdownOptions, selector: Selector): Promise<Rev
   return planRevocation({ target, selector, clock, description, withSessions });
 }
 
-/** What is not known of them keeps no lockdown from its work. */
+/** A failure to read them does not stop a lockdown. */
 async function namedTokens(target: Target, revocation: RevocationPlan | null) {
   const ids = revocation?.tokenIds.slice(0, MOST_NAMED) ?? [];
   const named: NamedToken[] = [];
@@ -258,7 +256,7 @@ async function namedTokens(target: Target, revocation: RevocationPlan | null) {
   return named.sort((one, other) => one.id - other.id);
 }
 
-/** A plan of nothing: the caller's own tokens, which are kept, and what is left open. */
+/** A plan without a count: the caller's own tokens, which are kept, and what is left open. */
 async function notCounting({ target, description, scope }: PlanLockdownOptions, selector: Selector) {
   const { refreshTokens, authorizationCodes, sessions } = target;
   const reach = {
@@ -295,7 +293,7 @@ async function settingLocks(target: Target, measures: Measures) {
     return { switches: [], lifetimes: [], settingsLeft: null };
   }
   const { values, why } = await knownSettings(target);
-  // What was there before could not be restored.
+  // The previous values could not be restored.
   if (values === null) return { switches: [], lifetimes: [], settingsLeft: why };
   return {
     switches: switchLocks(values, measures),
@@ -308,12 +306,12 @@ function untilOf(incident: Incident | undefined): Date | null {
   return incident?.until == null ? null : new Date(incident.until);
 }
 
-/** An id for an incident: short enough to be read out on the telephone. */
+/** A new incident id, short enough to be read out over the phone. */
 export function newIncidentId(): string {
   return `inc-${randomBytes(4).toString('hex')}`;
 }
 
-/** The id that an incident has at other targets, where this is one of them; else the one that a plan of before said, if no other has it. */
+/** The id that the incident has at other targets; else the one that an earlier plan proposed, if unused. */
 function newIdOf(
   { sharedId, proposedId, scope, measures }: PlanLockdownOptions,
   histories: readonly IncidentHistory[],

@@ -7,40 +7,40 @@ import { requireFullView } from '../scope/visibility.ts';
 import { type NameHistory, nameHistory } from './name-history.ts';
 import { planAccess } from './offboard-user.ts';
 
-/** Who is to lose access, and what keeps it from going wrong. */
 export interface PlanOffboardingOptions extends ReadTarget {
-  /** Deactivated users are. */
+  /** Whether to offboard deactivated users. */
   readonly inactive: boolean;
   /**
-   * The names of those who are there; null where that does not matter. Whoever is not among them is only named: a list that ends
-   * early lacks active people, and cannot be asked for one of them.
+   * The names of current users; null if irrelevant. Users who are not among them are only named: a truncated
+   * list lacks active people, and cannot be queried for one.
    */
   readonly present: readonly string[] | null;
-  /** Users that left by a directory; they are compared already. */
+  /** Departed users according to a directory, already compared. */
   readonly gone?: readonly { readonly id: number; readonly username: string }[] | undefined;
-  /** Users that never are, each a name or a pattern: service accounts, break-glass accounts. */
+  /** Users who are never offboarded, as names or patterns: service accounts, break-glass accounts. */
   readonly except: readonly string[];
-  /** Refuses to begin where more than this share of all users with access, tokens, refresh tokens or sessions would go. */
+  /**
+   * Refuses to start if a larger share of users with access, tokens, refresh tokens or sessions is affected.
+   */
   readonly stopAbovePercent: number;
 }
 
-/** Who would lose access, and what. */
 export interface OffboardingPlan {
   /** Null if there is nothing to revoke. */
   readonly plan: RevocationPlan | null;
-  /** The names of the users that are gone or deactivated, whether they have anything left or not. */
+  /** The names of departed or deactivated users, whether or not they have any access left. */
   readonly users: readonly string[];
-  /** How many tokens there are. */
+  /** Number of access tokens. */
   readonly tokens: number;
-  /** The names of the users who are not in the list, and keep their access. */
+  /** The names of users who are not in the list, and keep their access. */
   readonly unlisted: readonly string[];
-  /** What is known of the names of those who are gone by a directory: one who stays may have had one. */
+  /** The history of the names of users that a directory reports as gone: an active user may have had one. */
   readonly names: NameHistory;
 }
 
 /**
- * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone by a
- * directory. The caller is never included. Reads only.
+ * Plans the end of all access tokens, refresh tokens and sessions of users who are deactivated, or departed
+ * according to a directory. The caller is never included. Reads only.
  * @throws TokenctlError `usage` for an empty list; `plan_too_large` above the allowed share.
  */
 export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
@@ -60,7 +60,7 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   return { plan: anything ? plan : null, users, tokens: shares.tokens.all, unlisted, names };
 }
 
-/** Their ids by name, and the names that a directory gave: those of deactivated users were given by no one. */
+/** The ids by name, and the names that came from a directory. */
 async function whoIsGone(options: PlanOffboardingOptions) {
   const { target, description, inactive, present, except } = options;
   if (present?.length === 0) {
@@ -91,7 +91,6 @@ async function whoIsGone(options: PlanOffboardingOptions) {
   return { gone, byName, unlisted };
 }
 
-/** How many would go, of how many. */
 interface Share {
   readonly planned: number;
   readonly all: number;
@@ -126,8 +125,8 @@ async function readShares(
 }
 
 /**
- * Each share on its own: where service accounts that are kept own most tokens, a list that was cut off affects few tokens,
- * but all sessions. A single user may always go unless the tokens are too many.
+ * Checks each share on its own: if service accounts that are kept own most tokens, a truncated list affects
+ * few tokens but all sessions. A single user is always allowed unless there are too many tokens.
  */
 function refuseTooMany(shares: Shares, stopAbovePercent: number): void {
   const isTooMuch = ({ planned, all }: Share) => planned * 100 > all * stopAbovePercent;

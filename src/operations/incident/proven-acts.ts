@@ -6,9 +6,9 @@ import type { AuditLog, LogVerification } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
 /**
- * What runs of tokenctl did on a controller, whatever incident they belong to, of which investigations have
- * entries without an actor: the same act on the same object, at that time. None by a log whose chain does not
- * hold: who can write it can add what an intruder did. Reads the log only where there are such entries.
+ * Actions of tokenctl runs on a controller, of any incident, for which investigations have entries without an
+ * actor: the same action on the same object at that time. Empty if the log's chain is broken: an attacker who
+ * can write to it could add their own actions. Reads the log only if there are such entries.
  * @throws TokenctlError `log_broken` at a line that is no entry, `audit_unavailable`.
  */
 export async function provenActs({
@@ -20,7 +20,6 @@ export async function provenActs({
   readonly log: AuditLog;
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly investigations: readonly Pick<Investigation, 'unattributed'>[];
-  /** Verifies the whole log. */
   readonly verify: () => Promise<Pick<LogVerification, 'break'>>;
 }): Promise<readonly OwnAct[]> {
   const entries = investigations.flatMap(({ unattributed }) => unattributed);

@@ -7,29 +7,27 @@ import {
 } from '../journal/recorded-incidents.ts';
 import type { Entry } from '../ports/audit-log.ts';
 
-/** Ticks a step off, and takes that back. */
+/** Marks a step as done, or reverts that. */
 const DONE = 'incident.step';
 const UNDONE = 'incident.step-undo';
 
-/** A step of a runbook, with its title at the time. */
+/** A runbook step, with its title at the time. */
 interface RunbookStep {
   readonly runbook: string;
   readonly step: number;
   readonly title: string;
 }
 
-/** A step that a person ticked off. */
 export interface StepDone extends RunbookStep {
   /** RFC 3339. */
   readonly at: string;
   readonly by: string;
-  /** The number of the entry. */
   readonly seq: number;
 }
 
 /**
- * Ticks a step of a runbook off for an incident, or takes that back. Records it in the audit log, and nothing
- * else: whether the step was done is what its person says. What is recorded already is not recorded again.
+ * Marks a runbook step of an incident as done, or reverts that. Only records it in the audit log: whether the
+ * step was done is the person's statement. An unchanged state is not recorded again.
  * @returns The incident, and whether anything was recorded.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
@@ -37,7 +35,7 @@ export async function tickStep(
   options: Omit<JournalOptions, 'operation'> & {
     readonly incident: string;
     readonly step: RunbookStep;
-    /** False takes it back. */
+    /** False reverts it. */
     readonly isDone: boolean;
   },
 ): Promise<{ readonly incident: string; readonly changed: boolean }> {
@@ -57,10 +55,7 @@ export async function tickStep(
   return { incident, changed: true };
 }
 
-/**
- * The steps that are ticked off for an incident (its whole id) of a controller, in the order in which that
- * was done. Throws `log_broken`, `audit_unavailable`.
- */
+/** The steps done for an incident (its whole id), in that order. Throws `log_broken`, `audit_unavailable`. */
 export async function stepsDone(options: NotesOf): Promise<readonly StepDone[]> {
   const done = new Map<string, StepDone>();
   for await (const entry of incidentNotes(options, [DONE, UNDONE])) {

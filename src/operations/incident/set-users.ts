@@ -19,19 +19,18 @@ const USERS_PER_BATCH = 200;
 
 const CONCURRENCY = 8;
 
-/** Users to deactivate, or to activate again. */
 export interface UsersStep {
   readonly users: readonly Pick<Lock, 'name' | 'userId' | 'before' | 'locked'>[];
   readonly active: boolean;
   /** Additional data of the entries. */
   readonly common: EntryDraft['data'];
-  /** What the intent calls the users: `locks` where an incident comes to hold them. */
+  /** The intent's member for the users: `locks` if an incident will hold them. */
   readonly key: 'locks' | 'users';
 }
 
 /**
- * Deactivates users or activates them again, recorded before and after, some hundred at a time; null without
- * users. One that fails keeps no other from it. Throws as {@link OperationRun.step}.
+ * Deactivates or activates users, recorded before and after, in batches; null without users. A failure does
+ * not stop the rest. Throws as {@link OperationRun.step}.
  */
 export async function setUsers(work: OperationRun, step: UsersStep): Promise<StepReport | null> {
   const { users, active, common, key } = step;
@@ -46,7 +45,6 @@ export async function setUsers(work: OperationRun, step: UsersStep): Promise<Ste
   return together(parts);
 }
 
-/** What became of each user, by id. */
 interface Outcomes {
   readonly changed: number[];
   readonly unchanged: number[];
@@ -68,7 +66,7 @@ async function setEach(work: OperationRun, users: UsersStep['users'], active: bo
         outcomes[changed ? 'changed' : 'unchanged'].push(userId);
       } catch (error) {
         ending ??= note(outcomes, { id: userId, name, error });
-        // A user who has to stay active keeps all access: nothing of it may be ended.
+        // A user who has to stay active keeps all access: none of it may be ended.
         if (isLockout(error)) work.stop(error);
       }
     }
@@ -78,7 +76,7 @@ async function setEach(work: OperationRun, users: UsersStep['users'], active: bo
   return resultOf(outcomes, users.length, active);
 }
 
-/** Notes a user who could not be set. @returns What keeps any other from being set; null where nothing does. */
+/** Notes a user who could not be set. @returns What prevents setting any other; null if nothing does. */
 function note(
   outcomes: Outcomes,
   { id, name, error }: { id: number; name: string; error: unknown },
@@ -119,8 +117,8 @@ function together(parts: readonly StepReport[]): StepReport {
 }
 
 /**
- * The locks on users that a scope means now: on those that are active, and on those that another incident has
- * deactivated. The caller and the users in `keepActive` are kept.
+ * The locks on users in a scope: those that are active, and those that another incident has deactivated. The
+ * caller and the users in `keepActive` are excluded.
  * @throws TokenctlError `unsupported` if the target cannot deactivate users.
  */
 export async function userLocks(

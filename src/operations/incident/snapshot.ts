@@ -6,37 +6,35 @@ import type { KnownSettings } from '../scope/known-settings.ts';
 
 /** A file that is being written, with mode 0600. */
 export interface SnapshotFile {
-  /** Where it will be. */
   readonly path: string;
   write(text: string): Promise<void>;
-  /** Puts it in place, durably; returns its SHA-256 (hex). Throws `configuration`; then there is no file. */
+  /** Moves it into place, durably; returns its SHA-256 (hex). Throws `configuration`; no file exists then. */
   commit(): Promise<string>;
-  /** Leaves nothing behind. */
+  /** Leaves no file behind. */
   discard(): Promise<void>;
 }
 
 export interface SnapshotFiles {
-  /** Begins a file of this name: `inc-1a2b3c4d-production-20261120T100000Z.jsonl`. Throws `configuration`. */
+  /** Creates a file such as `inc-1a2b3c4d-production-20261120T100000Z.jsonl`. Throws `configuration`. */
   create(name: string): Promise<SnapshotFile>;
 }
 
-/** How far back activity goes along, in milliseconds: all of it stays in the activity stream, and time is short. */
+/** How much activity is included, in milliseconds: the activity stream keeps all of it, and time is short. */
 const RECENT = 60 * 60 * 1000;
 
-/** What is kept of a target. */
 export interface Snapshot {
   readonly incident: string;
   readonly selector: Selector | null;
-  /** The settings as they were before anything was changed, or why they could not be read. */
+  /** The original settings, or why they could not be read. */
   readonly settings: KnownSettings;
   readonly files: SnapshotFiles;
 }
 
 /**
- * Writes what there is before anything is revoked, a JSON document a line: a heading, the settings, the users,
- * the selected access tokens, the refresh tokens and sessions where the target lists them, and the activity of
- * the last hour. No secret is among it. What may not be read is left out and named. The log gets the SHA-256.
- *
+ * Writes the state before anything is revoked, one JSON document per line: a header, the settings, the users,
+ * the selected access tokens, the refresh tokens and sessions if the target lists them, and the activity of
+ * the last hour. Contains no secrets. Parts that may not be read are omitted and named. The log gets the
+ * SHA-256.
  * @throws TokenctlError as {@link OperationRun.step}.
  */
 export function takeSnapshot(work: OperationRun, snapshot: Snapshot): Promise<StepReport> {
@@ -51,7 +49,7 @@ export function takeSnapshot(work: OperationRun, snapshot: Snapshot): Promise<St
         .now()
         .toISOString()
         .replace(/[-:]|\.\d+/g, '');
-      // Several contexts share an incident's id, and a folder.
+      // Several contexts share an incident's id and a folder.
       const context = description.context.replace(/[^\w.-]/g, '+');
       const file = await files.create(`${incident}-${context}-${stamp}.jsonl`);
       try {
@@ -115,7 +113,7 @@ async function written(
   };
 }
 
-/** Errors that leave a part out of the snapshot: it must not delay the closing of access paths. */
+/** Errors that omit a part from the snapshot: it must not delay the closing of access paths. */
 const MAY_BE_MISSING: ReadonlySet<string> = new Set(['permission_refused', 'unsupported', 'not_found']);
 
 function line(kind: string, row: object): string {

@@ -11,14 +11,13 @@ import type { ActivitySelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../scope/resolve-names.ts';
 import { namesToken } from '../token-audit/trace-token.ts';
 
-/** Whose or which token's deeds are meant. */
 export type TimelineSubject = { readonly user: string } | { readonly tokenId: number };
 
-/** Something that happened, by one of three sources. */
+/** An event from one of three sources. */
 export interface TimelineItem {
   readonly at: Date;
   readonly source: 'activity_stream' | 'audit_log' | 'token';
-  /** Who did it; null where the source does not tell. */
+  /** Who did it; null if the source does not say. */
   readonly who: string | null;
   /** As a phrase. */
   readonly what: string;
@@ -39,8 +38,8 @@ export interface TimelineOptions {
 
 /**
  * What a user or a token did, and what was done about them, between two instants, oldest first: from the
- * activity stream, this tool's audit log, and what the tokens themselves tell. Reads only.
- * @throws TokenctlError `not_found` for a user that does not exist, `permission_refused` where the caller may
+ * activity stream, this tool's audit log, and the tokens themselves. Reads only.
+ * @throws TokenctlError `not_found` for a user that does not exist, `permission_refused` if the caller may
  * not read the activity stream.
  */
 export async function timeline(options: TimelineOptions): Promise<readonly TimelineItem[]> {
@@ -76,7 +75,7 @@ async function idOf(target: Target, user: string): Promise<number | null> {
   return userIds?.get(user) ?? null;
 }
 
-/** The token, or the user by id and by the name for entries without ids. */
+/** The token, or the user by id, and by name for entries without ids. */
 type Meant = { readonly tokenId: number } | (EntrySubject & { readonly name: string });
 
 async function tokensOf(target: Target, subject: TimelineSubject, userId: number | null): Promise<Token[]> {
@@ -97,7 +96,7 @@ async function refreshTokensOf({ target, subject }: TimelineOptions, userId: num
   return tokens;
 }
 
-/** The entries that name the user or the token, and the outcomes of these; and the uses by this tool. */
+/** The entries that name the user or the token, with their outcomes; and this tool's own uses. */
 async function entriesAbout(options: TimelineOptions, meant: Meant) {
   const { log, description, since } = options;
   const found: Entry[] = [];
@@ -114,7 +113,7 @@ async function entriesAbout(options: TimelineOptions, meant: Meant) {
   return { entries: found, uses };
 }
 
-/** The uses of a token. A target that does not tell fingerprints tells tokens apart by their number. */
+/** The uses of a token. If the target has no fingerprints, tokens are distinguished by their id. */
 function usesOf({ id, fingerprint }: Token, uses: readonly OwnUse[]): readonly OwnUse[] {
   return uses.filter((use) => (fingerprint === null ? use.tokenId === id : use.fingerprint === fingerprint));
 }
@@ -124,7 +123,7 @@ function isAbout({ data, actor }: Entry, meant: Meant): boolean {
   return actor['as'] === meant.name || isAboutSubject(data, meant);
 }
 
-/** The ids that entries list under a user: of access tokens that were deleted. */
+/** The ids of deleted access tokens that entries list under a user. */
 function namedIn(entries: readonly Entry[], subject: EntrySubject): number[] {
   return entries.flatMap(({ data }) =>
     data['step'] !== 'batch'
@@ -148,7 +147,6 @@ async function activityAbout(
   return [...found.values()].sort((a, b) => a.id - b.id);
 }
 
-/** Requests with a token, at the time of the first one. */
 function usesItem({ tokenId, count, first, last }: RecordedUses): TimelineItem {
   const times = count === 1 ? 'in 1 request' : `in ${count} requests, the last at ${last.toISOString()}`;
   return {
@@ -213,7 +211,7 @@ function tokenItems(token: Token, uses: readonly OwnUse[]): TimelineItem[] {
   ];
 }
 
-/** A last use by this tool: the owner did nothing then, as far as the token tells. It hides a use before that was not read. */
+/** A last use by this tool: the token shows no act of the owner then. It hides an earlier unread use. */
 function ownUseItem(
   { id, fingerprint }: Token,
   { at, run, isKnown }: { at: Date; run: string; isKnown: boolean },

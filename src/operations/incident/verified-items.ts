@@ -3,9 +3,8 @@ import { listOf, objectOf, textOf } from '../journal/journal.ts';
 import { incidentNotes, type NotesOf } from '../journal/recorded-incidents.ts';
 
 /**
- * The items that a cleaning of an incident read again at its end and found not to remain, and when (RFC 3339, by the clock of the
- * controller). What a later cleaning or undoing touched counts only by what that verified.
- *
+ * The items that a cleaning of an incident re-read at its end and found gone, and when (RFC 3339, by the
+ * controller's clock). For items that a later cleaning or undo touched, only its verification counts.
  * @param options.incident The whole id.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */

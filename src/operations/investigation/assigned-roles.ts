@@ -13,23 +13,23 @@ import { findingsOn } from '../../domain/investigation/risk.ts';
 import type { Evidence, RoleAssignment, RoleDefinition, Window } from '../ports/evidence.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
-/** Roles that the activity stream does not record. */
 export interface AssignedRoleItems {
   readonly items: readonly InvestigationItem[];
-  /** How many assignments of the period name no one who made them; or that they cannot be read, or that there is no such list. */
+  /** Number of assignments in the period with an unknown author; `unread`: unreadable; `absent`: no list. */
   readonly read: { readonly unattributed: number } | 'unread' | 'absent';
 }
 
 /**
- * The roles that the chain gave or defined at `/api/v2/role_user_assignments/`, `role_team_assignments/` and `role_definitions/`: they
- * work on a controller 24.6.1, which records nothing of them in the activity stream, and does not list them with the roles of users
- * [seen]. What is given as an older role is in both, and counts once.
+ * The roles that the chain assigned or defined at `/api/v2/role_user_assignments/`, `role_team_assignments/`
+ * and `role_definitions/`. They are effective on a controller 24.6.1, which neither records them in the
+ * activity stream nor lists them with the roles of users [seen]. A role that was also given as an older role
+ * is in both, and counts once.
  */
 export async function assignedRoleItems(
   evidence: Evidence,
   found: {
     readonly chain: FollowedChain;
-    /** What the activity stream has. */
+    /** The items from the activity stream. */
     readonly items: readonly InvestigationItem[];
     readonly window: Window;
     readonly context: string;
@@ -53,7 +53,7 @@ export async function assignedRoleItems(
   return { items: [...assigned, ...defined], read: { unattributed: roles.unattributed } };
 }
 
-/** Whether the activity stream has the grant, as one of the older roles; or the creation of an object, which gives its maker a role. */
+/** Whether the stream has the grant as an older role, or the creation of an object, which gives a role. */
 function isRecordedAs(
   { holder, about, definition, by }: RoleAssignment,
   { act, role, object, other, entries }: InvestigationItem,
@@ -111,14 +111,14 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
   return { ...item, remedy: remedyOf(item, context) };
 }
 
-/** Null where the holder is not known. */
+/** Null if the holder is unknown. */
 function assignedRole({ kind, definition, holder, about }: RoleAssignment): AssignedRole | null {
   if (holder.id === null) return null;
   const holderKind = kind === 'role_user_assignment' ? 'user' : 'team';
   return { definition: definition.id, holder: { kind: holderKind, id: holder.id }, about: about?.id ?? null };
 }
 
-/** A role of the controller's own follows the rules of the older role; what a custom role allows is not known here. */
+/** A built-in role follows the rules of the older role. What a custom role allows is unknown here. */
 function assignmentFindings({ definition, holder, about }: RoleAssignment): ItemFinding[] {
   if (!definition.managed) {
     const message = `The role is not a built-in one: role_definitions/${definition.id}/ of the API lists what it allows.`;

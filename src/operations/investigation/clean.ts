@@ -28,19 +28,18 @@ import { categoryOf, currentFields, planUndo, recordedValues, type UndoPlan } fr
 
 export interface CleaningReport extends RunEnd {
   /**
-   * `done` if every item that was planned is verified not to remain, and nothing came after the plan; of an undoing, if each is as it
-   * was before the cleaning.
+   * `done` if every planned item is verified as gone, and nothing new appeared after the plan. For an undo,
+   * if each item is as it was before the cleaning.
    */
   readonly result: 'done' | 'partly';
-  /** By item. */
   readonly steps: readonly StepReport[];
-  /** The items that were planned and remain, when read again; null if that was not reached. */
+  /** The planned items that remain after re-reading; null if that was not reached. */
   readonly left: readonly CleanedItem[] | null;
-  /** What remains that was not there when it was planned: whoever is cleaned up after may still act. Null as `left`. */
+  /** Remaining items that appeared after the plan: the intruder may still be active. Null as `left`. */
   readonly later: readonly CleanedItem[] | null;
 }
 
-/** What was read again after a run. */
+/** The results of re-reading after a run. */
 type ReadAgain = { readonly [Each in 'left' | 'later']: readonly CleanedItem[] };
 
 export interface CleanOptions extends Change {
@@ -49,8 +48,8 @@ export interface CleanOptions extends Change {
 }
 
 /**
- * Ends the items of a plan, each recorded before and after, then investigates again and says which remain.
- * Running it again finishes the work: what is ended already is in no new plan.
+ * Ends the items of a plan, each recorded before and after, then investigates again and reports which remain.
+ * Running it again finishes the work: items already ended are not in a new plan.
  * @throws TokenctlError as any {@link OperationRun}.
  */
 export function clean(options: CleanOptions): Promise<CleaningReport> {
@@ -67,8 +66,8 @@ export function clean(options: CleanOptions): Promise<CleaningReport> {
 }
 
 /**
- * Undoes what a cleaning did, where nothing was changed since, each item recorded before and after; then
- * reads again and says what is not as it was before the cleaning. Running it again finishes the work.
+ * Undoes what a cleaning did, except where something changed since, each item recorded before and after. Then
+ * re-reads the items and reports which are not as before the cleaning. Running it again finishes the work.
  * @throws TokenctlError as {@link clean}.
  */
 export function undoCleaning(
@@ -93,7 +92,7 @@ export function undoCleaning(
 }
 
 /**
- * Refuses an account that could not verify what it cleaned, or may change nothing.
+ * Refuses an account that may change nothing or could not verify what it cleaned.
  * @throws TokenctlError `permission_refused`
  */
 export function requireMayClean(description: TargetDescription): void {
@@ -101,13 +100,12 @@ export function requireMayClean(description: TargetDescription): void {
   requireMayChange(description);
 }
 
-/** A run over the items of a plan. */
 interface CleaningRun {
   readonly operation: string;
   readonly plan: Pick<CleaningPlan, 'clean' | 'keep'>;
-  /** What all entries state. */
+  /** Data for all entries. */
   readonly common: Readonly<Record<string, unknown>>;
-  /** What the first entry states beside the plan. */
+  /** Data for the first entry, in addition to the plan. */
   readonly stated: Readonly<Record<string, unknown>>;
   readonly readAgain: () => Promise<ReadAgain>;
 }
@@ -148,14 +146,14 @@ async function carryOut(
   return report;
 }
 
-/** What is left because it cannot be undone and was not confirmed: a lift says so. */
+/** Irreversible items that were left because they were not confirmed: a lift reports them. */
 function unconfirmedIn({ keep }: CleaningRun['plan']): Readonly<Record<string, unknown>> {
   const left = keep.filter(({ reason }) => reason === 'irreversible');
   const unconfirmed = left.map(({ item: { id, summary } }) => ({ item: id, summary }));
   return unconfirmed.length === 0 ? {} : { unconfirmed };
 }
 
-/** The same investigation, as it is now, up to now. */
+/** The same investigation, repeated up to now. */
 function repeated(options: CleanOptions): Promise<Investigation> {
   const { target, evidence, description, clock, plan } = options;
   const { incident } = plan.investigation;
@@ -164,8 +162,8 @@ function repeated(options: CleanOptions): Promise<Investigation> {
 }
 
 /**
- * The planned items that remain: those for which the same act would be planned again, that were restored in part, or that could not be
- * read again; and what was not there when they were planned.
+ * The planned items that remain: those that would be planned again with the same action, were partly
+ * restored, or could not be re-read; and items that did not exist when the plan was made.
  */
 function remaining({ clean: planned, known }: CleaningPlan, now: Investigation): ReadAgain {
   const left = now.items.filter((item) => {
@@ -212,14 +210,14 @@ async function cleanItem(
   });
 }
 
-/** A setting in a table: running servers read it again. */
+/** A setting in a table: running servers re-read it. */
 const LATE = ', which running servers may take up to a minute to apply';
 
 function isLate({ act, way }: PlannedCleaning): boolean {
   return way.via === 'database' && act.act === 'restore' && act.object.kind === 'setting';
 }
 
-/** What an act does, as a phrase. */
+/** The action as a phrase. */
 export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): string {
   const { object, other, role } = item;
   const about = objectText(object);
@@ -272,7 +270,7 @@ async function applied(planned: PlannedCleaning, { target, evidence }: Omit<Clea
 
 const NO_VALUES = { write: {}, expected: {}, recorded: {}, category: null };
 
-/** With its refresh token, where the target can: 24.6.1 mints nothing for one that is left, but it stays live in the tables. */
+/** With its refresh token if possible: 24.6.1 issues nothing for a remaining one, but it stays live. */
 async function revokeToken(target: CleanOptions['target'], id: number): Promise<StepResult['result']> {
   for await (const outcome of target.revoke([id], {
     withRefreshTokens: target.refreshTokens !== undefined,
@@ -286,8 +284,8 @@ async function revokeToken(target: CleanOptions['target'], id: number): Promise<
 }
 
 /**
- * The values to restore, read from the entries: an investigation has them without secrets, cut. What can be read has to be as the
- * actor left it.
+ * The values to restore, read from the entries: an investigation has them truncated and without secrets.
+ * Readable values must be as the intruder left them.
  */
 async function valuesOf(
   evidence: Evidence,

@@ -5,14 +5,14 @@ import type { EntryTally, Evidence, Window } from '../ports/evidence.ts';
 import { InventoryCounts } from './inventory-counts.ts';
 import type { SettingNames } from './setting-names.ts';
 
-/** How far the chain is followed: from the subject to a user that it made, to a user that this one made, … */
+/** The maximum depth of the chain: from the subject to a user it created, to one created by that, etc. */
 const MAX_DEPTH = 5;
-/** How many users the chain has at most. */
+/** The maximum number of users in the chain. */
 const MAX_USERS = 200;
-/** How many objects an investigation keeps at most. */
+/** The maximum number of objects in an investigation. */
 const MAX_ITEMS = 20_000;
 
-/** A user in the chain, while it is followed. */
+/** A user in the chain, while it is being followed. */
 interface Member extends Pick<ChainLink, 'how' | 'by' | 'through' | 'depth'> {
   user: Actor;
   since: Date;
@@ -21,27 +21,26 @@ interface Member extends Pick<ChainLink, 'how' | 'by' | 'through' | 'depth'> {
 export interface FollowedChain {
   readonly members: readonly Readonly<Member>[];
   readonly items: ItemCollector;
-  /** How many entries were read. */
   readonly read: number;
-  /** Which entries were read, by the objects that they are linked to. */
+  /** Which entries were read, by the objects they are linked to. */
   readonly tallies: Pick<Tallies, 'of'>;
   readonly counts: Pick<InventoryCounts, 'items'>;
-  /** Which bounds were reached, as the beginnings of sentences. */
+  /** The limits that were reached, as the beginnings of sentences. */
   readonly bounds: readonly string[];
 }
 
 /**
- * Reads what the subjects did in a period, and what was done by users that they made or whose passwords they set, from then on. A user
- * counts once, from the earliest instant, however many paths lead to it.
+ * Reads the actions of the subjects in a period, and those of users they created or whose passwords they set,
+ * from then on. A user counts once, from the earliest instant, however many paths lead to it.
  */
 export async function followChain(
   evidence: Evidence,
   options: Window & {
     readonly subjects: readonly { readonly user: Actor; readonly since: Date }[];
-    /** The users that still exist, with their names now: the entries of deleted ones are read in another way. */
+    /** The users that still exist, with their current names. Entries of deleted ones are read differently. */
     readonly existing: (users: readonly Actor[]) => Promise<ReadonlyMap<number, string>>;
     readonly settingNames: SettingNames;
-    /** With false, what was done by users whom they made is not read. */
+    /** False skips the actions of users that they created. */
     readonly isFollowed?: boolean;
   },
 ): Promise<FollowedChain> {
@@ -60,7 +59,7 @@ export async function followChain(
         counts.add(entry, member.user);
         const recorded = readDeed(entry);
         if (recorded === null) continue;
-        // Awaited for resets only: there are far more other entries.
+        // Only for resets: other entries are far more numerous.
         const deed = recorded.object.kind === 'setting' ? await settingNames.named(recorded) : recorded;
         read += 1;
         tallies.add(entry, deed);
@@ -74,7 +73,7 @@ export async function followChain(
   return { members: chain.members, items, read, tallies, counts, bounds: [...chain.bounds] };
 }
 
-/** Whose deeds are still to be read, and until when. */
+/** Users whose actions are still to be read, and until when. */
 interface Reading {
   readonly member: Member;
   readonly until: Date;
@@ -97,14 +96,14 @@ class Chain {
     this.#waiting = this.members.map((member) => ({ member, until: null }));
   }
 
-  /** Those who joined since it was asked last. */
+  /** The users who joined since the last call. */
   next(until: Date): readonly Reading[] {
     const wave = this.#waiting.map((each) => ({ member: each.member, until: each.until ?? until }));
     this.#waiting = [];
     return wave;
   }
 
-  /** Whether a user still exists: with the name that it has now, which the intruder may have changed. */
+  /** Whether a user still exists, under its current name, which the intruder may have changed. */
   isPresent({ user }: Member, present: ReadonlyMap<number, string>): boolean {
     const username = user.id === null ? undefined : present.get(user.id);
     if (username === undefined) return false;
@@ -125,7 +124,7 @@ class Chain {
     }
   }
 
-  /** A user who is reached earlier on another path: what was done in between is read as well. */
+  /** Adds an earlier path to a known user: the actions in between are read as well. */
   #extend(known: Member, since: Date): void {
     if (known.how === 'subject' || since >= known.since) return;
     this.#waiting.push({ member: { ...known, since }, until: known.since });
@@ -133,23 +132,21 @@ class Chain {
   }
 }
 
-/** Counts the entries about each object. */
 class Tallies {
   readonly #byKind = new Map<string, Map<number, { count: number; sum: number }>>();
   readonly #max: number;
   #size = 0;
 
-  /** @param max For how many objects. The entries of further ones are not counted. */
+  /** @param max The maximum number of objects. Entries of further objects are not counted. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** The tallies of the objects of one kind, by id. */
   of(kind: string): ReadonlyMap<number, EntryTally> {
     return this.#byKind.get(kind) ?? new Map();
   }
 
-  /** Counts an entry for each object that it is linked to. The links of an object's first entry need not be read. */
+  /** Counts an entry for each object it is linked to. Links of an object's first entry need not be read. */
   add({ id, operation, links }: StreamEntry, { object }: Deed): void {
     if (operation === 'create' && object.id !== null) this.#count(id, object.kind, object.id);
     else for (const [kind, linked] of links) for (const each of linked) this.#count(id, kind, each.id);
@@ -172,7 +169,10 @@ class Tallies {
   }
 }
 
-/** What a user did, from when it is in the chain. Over REST, deleted users of one name have the same entries: each counts once. */
+/**
+ * The actions of a user from when it joined the chain. Over REST, deleted users with the same name have the
+ * same entries: each counts once.
+ */
 async function* entriesBy(
   evidence: Evidence,
   { member, until, isPresent, seen }: { member: Member; until: Date; isPresent: boolean; seen: Set<number> },
@@ -189,7 +189,7 @@ async function* entriesBy(
   }
 }
 
-/** The user that an entry brings into the chain: one that was made, or whose password was set by another user. */
+/** The user that an entry adds to the chain: a created user, or one whose password another user set. */
 function newMember(
   { operation, object, changes, at }: Deed,
   { member, through }: { member: Member; through: string | null },

@@ -13,15 +13,15 @@ import {
   unreadSinceLimit,
 } from './limits.ts';
 
-/** What the log of a gateway cannot show. */
+/** What a gateway's log cannot show. */
 export const GATEWAY_MAY_HAVE_READ: readonly string[] = [
   'A gateway does not record reads, so it is not known which users, settings, applications and authenticators were read. It records the use of a token with scope write as a change to the token. `tokens trace` counts these uses.',
 ];
 
 /**
- * The limits of an investigation of a gateway. What it does not record was tried on gateways of three
- * layouts: each act over REST, and the rows that it left [seen].
- * @param deleted The names of members of the chain who are not listed any more.
+ * The limits of an investigation of a gateway. What it does not record was tested on gateways of three
+ * layouts: each action over REST, and the rows it left [seen].
+ * @param deleted Names of chain members that are no longer listed.
  */
 export function gatewayLimits(found: ReadEvidence, deleted: readonly string[]): EvidenceLimit[] {
   const { subject, names, chain, bounds, missingEntries } = found;
@@ -111,7 +111,7 @@ function listLimits({
   ];
 }
 
-/** What an intruder does through the gateway at another component is recorded there. */
+/** What an intruder does at another component through the gateway is recorded at that component. */
 function componentsLimit({ description: { components, context } }: ReadEvidence): EvidenceLimit {
   const isListed = components?.includes('controller') === true;
   const where = isListed

@@ -4,11 +4,11 @@ import type { Actor, InvestigationItem, ObjectReference } from '../../domain/inv
 import { nounOf, nounsOf } from '../../domain/investigation/kinds.ts';
 import { referenceId } from '../../domain/investigation/recorded-values.ts';
 
-/** What entries of the chain say of how many objects of a kind an inventory has. */
+/** How the chain's entries change an inventory's count of one kind of object. */
 interface Count {
   readonly kind: string;
   readonly inventory: number;
-  /** How many more there are than entries about the objects themselves explain. */
+  /** How far the count grew beyond what entries about the objects themselves explain. */
   more: number;
   readonly seen: {
     readonly entry: number;
@@ -18,7 +18,7 @@ interface Count {
   }[];
 }
 
-/** What a controller counts of an inventory, with the kind of what is counted. */
+/** The counters of an inventory, with the kind of object they count. */
 const COUNTED: Readonly<Record<string, string>> = {
   total_hosts: 'host',
   total_groups: 'group',
@@ -27,13 +27,14 @@ const COUNTED: Readonly<Record<string, string>> = {
 const KINDS = Object.values(COUNTED);
 
 /**
- * The numbers of hosts, groups and sources that a controller counted in requests of the chain. A request that makes hosts in bulk leaves
- * no entry of a host and no maker in its row [seen of 24.6.1]: the count of the inventory is its only trace.
+ * The numbers of hosts, groups and sources that a controller counted in requests of the chain. A request that
+ * creates hosts in bulk leaves no entry for a host and no author in its row [seen on 24.6.1]: the inventory's
+ * count is its only trace.
  */
 export class InventoryCounts {
   readonly #counts = new Map<string, Count>();
 
-  /** Notes an entry of an actor, where it is about such a number, or explains one. */
+  /** Adds an actor's entry if it reports or explains such a count. */
   add({ id: entry, at, object1, operation, changes, links }: StreamEntry, by: Actor): void {
     if (object1 === 'inventory' && operation === 'update') {
       const [inventory] = links.get('inventory') ?? [];
@@ -46,7 +47,7 @@ export class InventoryCounts {
     if (!KINDS.includes(object1)) return;
     const { inventory: place } = changes;
     const [from, to] = changeOf(place) ?? (operation === 'delete' ? [place, null] : [null, place]);
-    // What is deleted here may hide what was made there.
+    // A deletion here may hide a creation there.
     this.#add(object1, referenceId(from), 1);
     this.#add(object1, referenceId(to), -1);
   }
@@ -60,7 +61,7 @@ export class InventoryCounts {
     return count;
   }
 
-  /** An item for each inventory that has more than the entries of the chain explain. */
+  /** An item for each inventory with more objects than the chain's entries explain. */
   items(): readonly InvestigationItem[] {
     return [...this.#counts.values()].flatMap((count) => {
       const [first] = count.seen;

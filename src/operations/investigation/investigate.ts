@@ -32,30 +32,30 @@ import { ownersOfPasswords, unrecordedUsers, withUnrecorded } from './unrecorded
 
 export interface InvestigationOptions extends ReadTarget, SubjectRequest {
   readonly evidence: Evidence;
-  /** From this instant; by default from the creation of the token or application, or 30 days ago. */
+  /** The start. Default: the creation of the token or application, or 30 days ago. */
   readonly since?: Date | undefined;
-  /** Before this instant; by default now, or as what is repeated. */
+  /** The end, exclusive. Default: now, or that of the repeated investigation. */
   readonly until?: Date | undefined;
   readonly incident?: string | null;
-  /** An investigation to repeat: whose deeds, and when, are taken from it. */
+  /** An investigation to repeat, with its subjects and period. */
   readonly repeats?: Investigation | undefined;
 }
 
-/** How far back a user is investigated by default, in milliseconds. */
+/** The default period of a user's investigation, in milliseconds. */
 const DEFAULT_PERIOD_MS = 30 * 86_400_000;
-/** How many entries without an actor are named. */
+/** The maximum number of entries without an actor to name. */
 const MAX_UNATTRIBUTED = 500;
 const TOKEN = 'o_auth2_access_token';
-/** Entries about these are named where they have no actor: they are about access. */
+/** Entries without an actor are named if they are about these objects, which affect access. */
 const ACCESS_KINDS: ReadonlySet<string> = new Set([
   ...['user', 'o_auth2_access_token', 'o_auth2_application', 'setting', 'credential', 'team', 'role'],
 ]);
 
 /**
- * Finds out what a user, or who had a token or an application's tokens, did in a period; what was done by users that they made; what
- * remains of it; and what cannot be known. Reads only.
- *
- * @throws TokenctlError `not_found` for an unknown user, token or application, `permission_refused`, and as the target does.
+ * Finds out what a user, or the holders of a token or of an application's tokens, did in a period; what users
+ * they created did; what remains of it; and what cannot be known. Reads only.
+ * @throws TokenctlError `not_found` for an unknown user, token or application, `permission_refused`, and as
+ * the target does.
  */
 export async function investigate(options: InvestigationOptions): Promise<Investigation> {
   const { target, evidence, description, clock, incident = null } = options;
@@ -71,7 +71,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const since = options.since ?? found.since ?? searched.since;
   const window = { since, until };
   const begins = options.since === undefined ? beginningOf(found.since, repeats) : 'given';
-  // Counting takes a while, and needs nothing of the rest.
+  // Counting takes a while and needs none of the other results.
   const missing = noticed(evidence.missingEntries(since));
   const missingOfJobs = noticed(evidence.missingJobs(since));
   const settingNames = new SettingNames(evidence);
@@ -201,21 +201,21 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   };
 }
 
-/** What the beginning is where the caller gave none. */
+/** What the start is if the caller gave none. */
 function beginningOf(created: Date | null, repeats: Investigation | undefined): Investigation['begins'] {
   if (repeats !== undefined) return repeats.begins;
   return created === null ? 'default' : 'created';
 }
 
-/** A promise that is awaited later: its failure is no unhandled rejection until then. */
+/** A promise that is awaited later: until then, its failure must not be an unhandled rejection. */
 function noticed<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }
 
 /**
- * What the owner of a token did in the period before the token was made. It is read apart from the rest: what the intruder changed is
- * set back to what the owner left, and users whom the owner made are no one's but the owner's.
+ * What the owner of a token did in the period before the token was created. It is read separately: what the
+ * intruder changed is restored to the owner's state, and users that the owner created are the owner's.
  */
 async function readBeforeToken(
   evidence: Evidence,
@@ -248,18 +248,16 @@ async function readBeforeToken(
   };
 }
 
-/** What an item keeps of its draft. */
 function kept({ id, group, act, object, other, role, link, by, entries, entryCount }: ItemDraft) {
   return { id, group, act, object, other, role, link, by, entries, entryCount };
 }
 
-/** What an item says of its draft. */
 function told(draft: ItemDraft) {
   const { first, last } = draft;
   return { summary: summaryOf(draft), first: first.toISOString(), last: last.toISOString() };
 }
 
-/** An item of which no one reads what became of it: without values, and without a remedy. */
+/** An item whose current state is not read: without values or a remedy. */
 function unreadItem(draft: ItemDraft): InvestigationItem {
   return {
     ...kept(draft),
@@ -269,7 +267,7 @@ function unreadItem(draft: ItemDraft): InvestigationItem {
   };
 }
 
-/** The entries about access among those without an actor, newest first. */
+/** Entries without an actor that are about access, newest first. */
 function unattributedEntries(entries: readonly StreamEntry[]): UnattributedEntry[] {
   return entries.flatMap((entry) => {
     const deed = readDeed(entry);
@@ -281,7 +279,7 @@ function unattributedEntries(entries: readonly StreamEntry[]): UnattributedEntry
   });
 }
 
-/** Names the owners of the tokens: entries of the token endpoints have no user. */
+/** Adds the names of token owners: entries of the token endpoints have no user. */
 async function withOwners(evidence: Evidence, entries: readonly UnattributedEntry[]) {
   const ids = entries.flatMap(({ object: { kind, id } }) => (kind === TOKEN && id !== null ? [id] : []));
   const tokens = ids.length === 0 ? null : await evidence.objects(TOKEN, [...new Set(ids)]);
@@ -294,7 +292,7 @@ async function withOwners(evidence: Evidence, entries: readonly UnattributedEntr
   return entries.map((entry) => ({ ...entry, owner: users?.get(ownerOf(entry) ?? 0)?.name ?? null }));
 }
 
-/** The users that there are, by id with their names: a user may have been renamed, and another one may have its name now. */
+/** The existing users, by id with their names: a name may have passed to another user by a rename. */
 async function existingUsers(evidence: Evidence, users: readonly Actor[]) {
   const named = new Map(users.flatMap(({ id, username }) => (id === null ? [] : [[id, username]])));
   const found = named.size === 0 ? new Map() : await evidence.objects('user', [...named.keys()]);
@@ -302,7 +300,7 @@ async function existingUsers(evidence: Evidence, users: readonly Actor[]) {
   return new Map([...found].map(([id, { name }]) => [id, name ?? named.get(id) ?? '']));
 }
 
-/** Names the roles that entries name by number only. */
+/** Adds the names of roles for which entries only have a number. */
 async function withRoles(evidence: Evidence, drafts: readonly ItemDraft[]): Promise<ItemDraft[]> {
   const ids = drafts.flatMap(({ role }) => (role?.id == null || role.field !== null ? [] : [role.id]));
   const roles = ids.length === 0 ? null : await evidence.roles([...new Set(ids)]);
@@ -318,7 +316,7 @@ async function withRoles(evidence: Evidence, drafts: readonly ItemDraft[]): Prom
   });
 }
 
-/** Gives settings that the actor set first the value that they had before: the default, which no entry has. */
+/** Adds the default as the previous value of settings that the actor set first: no entry has it. */
 async function withDefaults(evidence: Evidence, drafts: readonly ItemDraft[]): Promise<ItemDraft[]> {
   const wanted = drafts.flatMap(({ object, category, changes }) => {
     const isFirst = [...changes.values()].some(({ edits }) =>
@@ -368,7 +366,7 @@ function byGroupAndRisk(a: InvestigationItem, b: InvestigationItem): number {
   );
 }
 
-/** What the log of a controller cannot show. */
+/** What a controller's log cannot show. */
 function mayHaveRead(items: readonly InvestigationItem[]): string[] {
   const credentials = new Set(items.flatMap(({ job }) => job?.credentials ?? []));
   const ran = items.filter(({ group }) => group === 'ran').length;

@@ -17,7 +17,6 @@ import type { TargetDescription } from '../ports/target.ts';
 import type { FollowedChain } from './follow-chain.ts';
 import { namelessText } from './unknowns.ts';
 
-/** What an investigation read, and what it could not read. */
 export interface ReadEvidence {
   readonly description: Pick<
     TargetDescription,
@@ -34,37 +33,37 @@ export interface ReadEvidence {
     | 'sessionCache'
   >;
   readonly subject: InvestigationSubject;
-  /** What the beginning of the period is. */
+  /** What the start of the period is. */
   readonly begins: Investigation['begins'];
   readonly chain: Pick<FollowedChain, 'members'>;
-  /** What is from before the stolen token was made. */
+  /** The work from before the stolen token was created. */
   readonly beforeToken?: BeforeToken | undefined;
   readonly items: readonly InvestigationItem[];
   readonly window: Window;
   readonly extent: StreamReach;
   readonly names: readonly NameChange[];
-  /** How many entries have no actor; null where more were found than are counted. */
+  /** Number of entries without an actor; null if there are more than can be counted. */
   readonly withoutActor: number | null;
-  /** The users who were made in the period; null where they could not be listed. */
+  /** Users created in the period; null if they could not be listed. */
   readonly users: readonly MadeUser[] | null;
   readonly missingEntries: MissingNumbers | null;
   readonly missingJobs: MissingNumbers | null;
-  /** The kinds whose lists could not be read. */
+  /** The kinds of objects whose lists could not be read. */
   readonly unreadKinds: readonly string[];
-  /** The kinds of whose objects the entries could not be listed. */
+  /** The kinds of objects whose entries could not be listed. */
   readonly unreadSince: readonly string[];
-  /** The role assignments: how many name no one who made them; or that they could not be read, or that there is no such list. */
+  /** Number of role assignments without a known author; `unread`: unreadable; `absent`: there is no list. */
   readonly roles: { readonly unattributed: number } | 'unread' | 'absent';
   readonly sessionsListed: boolean;
-  /** Users who were deleted since, of whom one may have had its password set. */
+  /** Users deleted since, one of whom may have had its password set. */
   readonly passwordsOf: readonly Actor[];
-  /** Which bounds were reached, as the beginnings of sentences. */
+  /** The limits that were reached, as the beginnings of sentences. */
   readonly bounds: readonly string[];
 }
 
 export type Limits = readonly (EvidenceLimit | false)[];
 
-/** What an investigation cannot know: by what was read, and by what a controller of this version records. */
+/** What an investigation cannot know, given what was read and what a controller of this version records. */
 export function limitsOf(found: ReadEvidence): EvidenceLimit[] {
   const all = [
     ...streamLimits(found),
@@ -81,7 +80,7 @@ export function limit(name: EvidenceLimit['limit'], text: string): EvidenceLimit
   return { limit: name, text };
 }
 
-/** The token that was asked for is gone, and only the incident says whose it was. */
+/** The requested token is gone, and only the incident says who owned it. */
 export function unknownTokenLimit(token: number, subject: InvestigationSubject): EvidenceLimit {
   const whose = subject.kind === 'user' ? subject.name : 'the owner';
   return limit(
@@ -90,12 +89,12 @@ export function unknownTokenLimit(token: number, subject: InvestigationSubject):
   );
 }
 
-/** How many entries name no one; nothing without any. */
+/** Number of entries without an actor; none if there are none. */
 export function namelessLimit(entries: NamelessEntries): EvidenceLimit | false {
   return entries.count !== 0 && { ...limit('no_actor', namelessText(entries)), entries };
 }
 
-/** How far the activity stream reaches, and what is missing in it. */
+/** How far back the activity stream goes, and what is missing from it. */
 function streamLimits({ extent, window, users, missingEntries }: ReadEvidence): Limits {
   const { enabled, oldest, switched } = extent;
   const isCut = oldest === null || oldest > window.since;
@@ -121,7 +120,6 @@ function streamLimits({ extent, window, users, missingEntries }: ReadEvidence): 
   ];
 }
 
-/** Whether entries of the activity stream are missing. */
 export function missingEntryLimits(found: MissingNumbers | null): Limits {
   if (found === null)
     return [limit('entries_missing', 'Not checked: whether entries of the activity stream were deleted.')];
@@ -152,7 +150,7 @@ function actorLimits({ withoutActor, subject, names, chain, description }: ReadE
   ];
 }
 
-/** What the account does not see, and that a standby of a database shows what was so some time ago. */
+/** What the account cannot see; and that a standby of a database shows an earlier state. */
 export function notSeen(description: ReadEvidence['description']): EvidenceLimit | false {
   const { visibility, identity } = description;
   if (visibility.kind === 'all') return false;
@@ -165,7 +163,7 @@ export function notSeen(description: ReadEvidence['description']): EvidenceLimit
   );
 }
 
-/** Whose name the name of the subject was, and when. */
+/** Who had the subject's name, and when. */
 export function renamed(
   subject: InvestigationSubject,
   { names, chain }: Pick<ReadEvidence, 'names' | 'chain'>,
@@ -198,7 +196,7 @@ export function renamed(
 
 const DELETED = 'a user who has since been deleted';
 
-/** What the activity stream does not record, less what the lists that were read show. */
+/** What the activity stream does not record, except what the lists that were read show. */
 function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadEvidence): Limits {
   const { version } = description;
   const sources: Readonly<Record<OtherSource, boolean>> = {
@@ -232,7 +230,6 @@ function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadE
   ];
 }
 
-/** Whose recording is known. */
 function recorderText(seenOn: string, { version, dialect }: ReadEvidence['description']): string {
   if (dialect === 'service') return `Controller ${seenOn}, whose behavior this service follows,`;
   if (version === seenOn) return `A controller ${seenOn}`;
@@ -262,7 +259,7 @@ function missingJobLimits(found: MissingNumbers | null): Limits {
   ];
 }
 
-/** What is not known of who did what. */
+/** What is unknown about who did what. */
 export function tokenLimits(found: ReadEvidence): Limits {
   const { chain, items, begins, passwordsOf } = found;
   const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
@@ -292,7 +289,7 @@ export function tokenLimits(found: ReadEvidence): Limits {
   ];
 }
 
-/** Of whom, and since when, everything is included: who did it is not known. */
+/** Whose actions are included in full, and since when: who performed them is unknown. */
 function includedText({ subject, chain, window, beforeToken }: ReadEvidence): string {
   if (subject.kind === 'user')
     return `The activity stream names users, not tokens. It is not known which token or password was used for an action. All actions of ${subject.name} in the period are included, including the owner's own work.`;
@@ -312,19 +309,19 @@ function includedText({ subject, chain, window, beforeToken }: ReadEvidence): st
   return `${included}, starting with each owner's oldest existing token of the application. Not included: actions of ${since.join(', ')}. A deleted token may be older. Investigate these users with --user NAME.`;
 }
 
-/** What became of what is from before the token. */
+/** The state of the items from before the token. */
 function beforeText({ items, isWhole }: BeforeToken): string {
   const before = `Earlier actions in the period are considered the owner's own work, and listed separately: ${items.length} ${items.length === 1 ? 'item' : 'items'}.`;
   return isWhole ? before : `${before} There were more actions than are listed.`;
 }
 
-/** The kinds of whose objects the entries could not be listed. */
+/** The kinds of objects whose entries could not be listed. */
 export function unreadSinceLimit(kinds: ReadEvidence['unreadSince']): EvidenceLimit | false {
   const text = `Not checked: whether anyone else has changed the ${kinds.map(nounsOf).join(', ')} since then. The target refused to list the entries about them.`;
   return kinds.length > 0 && limit('not_listed', text);
 }
 
-/** What other lists leave out, or this context cannot list. */
+/** What other lists omit, or this context cannot list. */
 function listLimits({ items, roles, users, sessionsListed, unreadSince }: ReadEvidence): Limits {
   const unattributed = typeof roles === 'object' ? roles.unattributed : 0;
   return [

@@ -11,22 +11,21 @@ import {
 import { referenceId } from '../../domain/investigation/recorded-values.ts';
 import type { Evidence, RoleHolder } from '../ports/evidence.ts';
 
-/** The kinds of objects whose roles reach what is in them, by the field that says in which one it is. */
+/** Container objects whose roles apply to what they contain, by the field that names the container. */
 const PLACES: Readonly<Record<string, string>> = {
   ...{ organization: 'organization', inventory: 'inventory', project: 'project', team: 'team' },
   ...{ source_project: 'project', workflow_job_template: 'workflow_job_template' },
 };
 
-/** How many users a finding names. */
+/** The maximum number of users that a finding names. */
 const MAX_NAMED = 10;
 
 type ReadHolders = (kind: string, id: number) => Promise<readonly RoleHolder[] | null>;
 
 /**
- * Adds to each item that was moved who gained access by it: who has a role of the object that it is in now, or of the organization of
- * that, and had none of the kind where it was. Superusers have access before and after.
- *
- * @param seesAll Whether the account sees all users: otherwise who gained access is not known.
+ * Adds to each moved item the users who gained access by the move: those with a role on its new container, or
+ * on that container's organization, who had no such role before. Superusers have access before and after.
+ * @param seesAll Whether the account sees all users: otherwise it is unknown who gained access.
  */
 export async function withMoves(
   evidence: Evidence,
@@ -53,8 +52,9 @@ export async function withMoves(
 }
 
 /**
- * Leaves out what follows from a move: the controller takes from all that is in the object that was moved, such as the templates of a
- * project, what its former place gave to holders of roles there, each with an entry [seen in the source of 24.6.1].
+ * Removes the consequences of a move: the controller removes the roles that holders of roles at the former
+ * place had on everything in the moved object, such as the templates of a project, each with an entry [seen
+ * in the source of 24.6.1].
  */
 export function withoutConsequences(drafts: readonly ItemDraft[]): readonly ItemDraft[] {
   const moved = new Set<string>();
@@ -68,7 +68,7 @@ export function withoutConsequences(drafts: readonly ItemDraft[]): readonly Item
     }
   }
   return drafts.filter(({ act, role, object, other }) => {
-    // A team had the role as one that others gave it, or by its place.
+    // A team had the role because others gave it, or by its place.
     const isOfPlace = isInherited({ role, object }) || moved.has(`${object.kind}:${object.id}`);
     return act !== 'removed' || role === null || !isOfPlace || !places.has(`${other?.kind}:${other?.id}`);
   });
@@ -78,7 +78,7 @@ function isMove(change: FieldChange): boolean {
   return Object.hasOwn(PLACES, change.field) && isLeft(change);
 }
 
-/** Who has a role of an object, or of the organization that it is in. */
+/** The users with a role on an object, or on its organization. */
 async function holdersIn(evidence: Evidence, kind: string, id: number): ReturnType<ReadHolders> {
   const own = await evidence.roleHolders({ kind, id });
   if (own === null || kind === 'organization') return own;
@@ -101,7 +101,7 @@ async function moveText({ field, before, after }: FieldChange, holders: ReadHold
   const keys = new Set(had.map(keyOf));
   const gained = [...new Set(now.filter((each) => !keys.has(keyOf(each))).map(keyOf))];
   if (gained.length === 0) return `${moved} Users who gained a role there: none.`;
-  // Who administers it first.
+  // Administrators first.
   gained.sort(
     (a, b) => Number(b.includes('admin_role')) - Number(a.includes('admin_role')) || (a < b ? -1 : 1),
   );

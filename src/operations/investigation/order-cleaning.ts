@@ -7,18 +7,19 @@ interface Planned {
   readonly act: CleaningAct;
 }
 
-/** The names of an object that gets its name back; null for any other act. */
+/** The names of an object that is renamed back; null for any other action. */
 type NamingOf<Each> = (planned: Each) => Naming | null;
 
-/** The name that an object has now, and the one that it gets back. */
+/** The current name of an object, and the one to restore. */
 export interface Naming {
   readonly now: string;
   readonly next: string;
 }
 
 /**
- * The order of acts: ways in first, then what runs and would run. A controller refuses a name that is taken: what was made with the
- * name that another object gets back is deleted before that; of objects that swapped names, one gets another name in between.
+ * Orders actions: access paths first, then what runs or would run. A controller refuses a name that is in
+ * use. An object that was created with the restored name is deleted first; if objects swapped names, one gets
+ * a temporary name.
  */
 export function orderCleaning<Each extends Planned>(
   clean: readonly Each[],
@@ -35,7 +36,7 @@ export function orderCleaning<Each extends Planned>(
   return withFreeNames(sorted, namingOf);
 }
 
-/** The same acts, those that give names back in an order in which each name is free. They take their places among the others. */
+/** The same actions, with those that restore names reordered so that each name is free. Others stay put. */
 export function withFreeNames<Each extends Planned>(
   clean: readonly Each[],
   namingOf: NamingOf<Each>,
@@ -66,7 +67,7 @@ interface Renamed<Each> extends Naming {
   readonly planned: Each;
 }
 
-/** Puts each after the one that has its name now; where they wait for each other, one gets another name first. */
+/** Places each rename after the one that frees its name; in a cycle, one object gets a temporary name. */
 function renamed<Each extends Planned>(all: readonly Renamed<Each>[]): Each[] {
   const waiting = [...all];
   const ordered: Each[] = [];
@@ -88,7 +89,7 @@ function renamed<Each extends Planned>(all: readonly Renamed<Each>[]): Each[] {
   return ordered;
 }
 
-/** The act that gives an object a name which no other has. */
+/** The action that gives an object an unused temporary name. */
 function interimOf<Each extends Planned>(planned: Each): Each {
   const { object, path } = planned.act;
   const name = interimName(object);
@@ -99,8 +100,9 @@ function interimOf<Each extends Planned>(planned: Each): Each {
 }
 
 /**
- * Ways in first. A user who is deactivated before all: until then it can log in and make new tokens, and a controller accepts the
- * tokens of deactivated users. A user who is deleted after its roles, which go with it as its tokens do.
+ * Access paths first. A user to deactivate comes before everything: until then it can log in and create new
+ * tokens, and a controller accepts the tokens of deactivated users. A user to delete comes after its roles,
+ * which are deleted with it, as its tokens are.
  */
 function rank({ item: { object, role }, act }: Planned): number {
   if (object.kind === 'user' && act.act === 'disable') return -1;

@@ -9,14 +9,14 @@ import type { CleaningPlan, KeptItem, PlannedCleaning } from './plan-cleaning.ts
 export interface Suspect {
   readonly id: number;
   readonly incident: string;
-  /** From when on the user's work may be an intruder's. */
+  /** When the user's work may have become an intruder's. */
   readonly since: Date;
 }
 
-/** How long before a lockdown the theft may have begun, in milliseconds: as long as an investigation looks back by default. */
+/** How long before a lockdown the theft may have begun, in ms: the default period of an investigation. */
 const PERIOD_MS = 30 * 86_400_000;
 
-/** The users who were locked down by name, also by lockdowns that were lifted since. */
+/** The users locked down by name, including by lockdowns that were lifted since. */
 export function suspectsIn(incidents: readonly Incident[]): Suspect[] {
   return incidents.flatMap(({ id: incident, scope, since }) => {
     const at = new Date(new Date(since).getTime() - PERIOD_MS);
@@ -24,14 +24,14 @@ export function suspectsIn(incidents: readonly Incident[]): Suspect[] {
   });
 }
 
-/** How many entries about an object are read to find who set a value. */
+/** The maximum number of entries read per object to find who set a value. */
 const MAX_ENTRIES = 20_000;
 
 type Restore = Extract<PlannedCleaning['act'], { readonly act: 'restore' }>;
 
 /**
- * Takes out of a plan what would bring back the work of another intruder: fields whose value before was set by a user who is the subject
- * of an incident. They are left to a person.
+ * Removes from a plan what would restore the work of another intruder: fields whose previous value was set by
+ * a user who is the subject of an incident. These are left to a person.
  */
 export async function withoutOtherIntruders(
   plan: CleaningPlan,
@@ -65,7 +65,6 @@ export async function withoutOtherIntruders(
   return { ...plan, clean, keep };
 }
 
-/** Who set a value, and when. */
 interface Author {
   readonly user: Actor;
   readonly at: Date;
@@ -77,7 +76,7 @@ function withoutFields(act: Restore, hostile: readonly string[]): Restore | null
   return fields.length === 0 && act.survey === null ? null : { ...act, fields };
 }
 
-/** Who set the values that would be restored, as far as the activity stream says. */
+/** Who set the values that would be restored, according to the activity stream. */
 async function authorsOf(evidence: Evidence, { object, fields }: Restore) {
   const authors = new Map<string, Author>();
   let read = 0;
@@ -99,7 +98,7 @@ function entriesAbout(evidence: Evidence, { kind, id }: CleaningObject): AsyncIt
   return evidence.entriesAbout({ kind, ids: id === null ? [] : [id], after: 0, notBy: [], read: new Map() });
 }
 
-/** Whether a field, or a setting of this name, got its value by an entry. */
+/** Whether an entry set a field, or a setting of this name. */
 function sets({ operation, object, changes }: Deed, field: string): boolean {
   if (operation !== 'update' && operation !== 'create') return false;
   return object.kind === 'setting' ? object.name === field : Object.hasOwn(changes, field);

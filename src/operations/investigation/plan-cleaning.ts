@@ -16,47 +16,43 @@ import type { Cleaner } from '../ports/evidence.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 import { type Naming, orderCleaning } from './order-cleaning.ts';
 
-/** Which items are meant: those that any of these name; all without any. */
+/** Selects items that match any of these; all if none is given. */
 export interface CleaningSelection {
   readonly items?: readonly string[] | undefined;
   readonly rules?: readonly string[] | undefined;
 }
 
-/** An item, as far as acts and reports need it. */
+/** The fields of an item that actions and reports need. */
 export type CleanedItem = Pick<
   InvestigationItem,
   'id' | 'summary' | 'risk' | 'object' | 'other' | 'role' | 'entries' | 'remedy'
 > &
-  /** Missing for an item of the audit log. */
+  /** Missing for an item from the audit log. */
   Partial<Pick<InvestigationItem, 'by' | 'first' | 'last' | 'changes'>>;
 
-/** An item that will be ended. */
 export interface PlannedCleaning {
   readonly item: CleanedItem;
   readonly act: CleaningAct;
-  /** The way that is taken: the database of the context, or the REST API. */
+  /** The access used: the database of the context, or the REST API. */
   readonly way: CleaningWay;
 }
 
-/** A way to end items. */
 export interface CleaningWay {
   readonly via: 'database' | 'rest';
-  /** The context that it belongs to. */
   readonly context: string;
-  /** Who tokenctl is there. */
+  /** tokenctl's identity there. */
   readonly description: TargetDescription;
-  /** Whether it is the context itself, whose target revokes tokens, deletes applications and deactivates users. */
+  /** Whether it is the context itself: its target revokes tokens, deletes applications, deactivates users. */
   readonly isTarget: boolean;
   readonly cleaner: Cleaner;
 }
 
-/** An item that stays, and why. */
 export interface KeptItem {
   readonly item: CleanedItem;
   /**
-   * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
-   * own; `legitimate`: marked as legitimate; `handed_over`: someone else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
-   * done, but was not confirmed.
+   * `by_hand`: not possible here; `changed_since`: changed by another user; `shared`: possibly the work of
+   * another or an unknown user; `own`: the caller's own; `legitimate`: marked as legitimate; `handed_over`:
+   * someone else decides; `not_undoable`: cannot be undone; `irreversible`: possible, but not confirmed.
    */
   readonly reason:
     | 'by_hand'
@@ -74,34 +70,34 @@ export interface KeptItem {
 /** What a cleaning would do, in order. */
 export interface CleaningPlan {
   readonly investigation: Investigation;
-  /** The ids of all items that were there when it was planned, also of those that the investigation leaves out. */
+  /** The ids of all items that existed when the plan was made, including those the investigation omits. */
   readonly known: ReadonlySet<string>;
-  /** Why no REST API is used beside a database; null where one is, or none is configured. */
+  /** Why a database context uses no REST API; null if it uses one, or none is configured. */
   readonly restProblem: string | null;
   readonly clean: readonly PlannedCleaning[];
   readonly keep: readonly KeptItem[];
 }
 
 /**
- * Plans how to end what remains of an investigation: ways in first, then what runs and would run. What another user changed
- * since stays; so does what may be the work of a user whose password was set, and what gives no access and runs no code, unless it is
- * named.
- *
- * @throws TokenctlError `lockout_refused` if the caller is one of the actors, `not_found` for an unknown item or rule.
+ * Plans how to end what remains of an investigation: access paths first, then what runs or would run. Items
+ * that another user changed since stay. Unless named, so do items that may be the work of a user whose
+ * password was set, and items that give no access and run no code.
+ * @throws TokenctlError `lockout_refused` if the caller is one of the actors, `not_found` for an unknown item
+ * or rule.
  */
 export function planCleaning(
   investigation: Investigation,
   options: {
     readonly selection: CleaningSelection;
-    /** In the order in which they are tried: the context itself first. */
+    /** In the order they are tried: the context itself first. */
     readonly ways: readonly CleaningWay[];
     readonly restProblem?: string | null;
     readonly ownTokens: readonly number[];
-    /** What is marked as legitimate, by the ids of the items. */
+    /** Items marked as legitimate, by id. */
     readonly legitimate?: ReadonlyMap<string, Pick<ItemMark, 'by' | 'at'>>;
-    /** What others decide about, by the ids of the items: it is cleaned only where it is named. */
+    /** Items that others decide about, by id: cleaned only if named. */
     readonly handedOver?: ReadonlyMap<string, Pick<HandedOver, 'by' | 'at' | 'to'>>;
-    /** All items that were found, where the investigation leaves some out. */
+    /** All items that were found, if the investigation omits some. */
     readonly found?: readonly Pick<InvestigationItem, 'id'>[];
   },
 ): CleaningPlan {
@@ -133,12 +129,12 @@ export function planCleaning(
   return { investigation, known, restProblem, clean: ordered, keep };
 }
 
-/** Whether nothing restores what an act takes away, in whole or in part: it needs a confirmation of its own. */
+/** Whether an action removes something that cannot be fully restored: it needs a separate confirmation. */
 export function isIrreversible({ act }: Pick<PlannedCleaning, 'act'>): boolean {
   return !act.undoable || (act.act === 'restore' && (act.survey !== null || act.newWebhookKey !== null));
 }
 
-/** The same plan without what cannot be undone. */
+/** The same plan without irreversible actions. */
 export function reversible(plan: CleaningPlan): CleaningPlan {
   const why = 'This cannot be undone and was not confirmed. Add --irreversible.';
   const kept = plan.clean
@@ -151,7 +147,7 @@ export function reversible(plan: CleaningPlan): CleaningPlan {
   };
 }
 
-/** The names of an object that gets its name back. */
+/** The names of an object that is renamed back. */
 function namingOf({ item, act }: PlannedCleaning, { items }: Investigation): Naming | null {
   const field = nameField(act.object.kind);
   if (act.act !== 'restore' || !act.fields.some((each) => each.field === field)) return null;
@@ -166,7 +162,7 @@ function requireKnown({ items }: Investigation, selection: CleaningSelection): v
   const item = selection.items?.find((id) => !ids.has(id));
   const unknown = item ?? selection.rules?.find((rule) => !rules.has(rule));
   if (unknown === undefined) return;
-  // Ids end in numbers: of two that differ in a digit, neither was meant.
+  // Ids end in numbers: for an id that differs in a digit, a suggestion is probably wrong.
   const near = item === undefined ? nearestName(unknown, [...rules]) : undefined;
   throw new TokenctlError('not_found', `The investigation has no item or finding "${unknown}"`, {
     hint:
@@ -177,7 +173,7 @@ function requireKnown({ items }: Investigation, selection: CleaningSelection): v
   });
 }
 
-/** Other changes, which give no access and run no code, are restored only where they are named. */
+/** Other changes, which give no access and run no code, are restored only if named. */
 function isMeant(item: InvestigationItem, selection: CleaningSelection): boolean {
   const isNamed = selection.items !== undefined || selection.rules !== undefined;
   return (remains(item) || (isNamed && isOtherChangeLeft(item))) && isSelected(item, selection);
@@ -190,22 +186,22 @@ function isSelected({ id, findings }: InvestigationItem, { items, rules }: Clean
 
 const NOT_KNOWN = 'Its current state is not known.';
 
-/** Why no cleaning ends an item, whichever way it has; null where one may. Of an item that remains. */
+/** Why no cleaning ends a remaining item, whatever access it has; null if one may. */
 function neverCleaned(item: InvestigationItem): KeptItem | null {
   const cleaning = cleaningOf(item);
   if (cleaning === null) return { item, reason: 'unknown', why: item.stateReason ?? NOT_KNOWN };
   if (cleaning.act === 'manual') return { item, reason: 'by_hand', why: cleaning.why };
-  // A user, schedule or host that was switched off or on is still the actor's.
+  // A user, schedule or host that was switched off or on still counts as the actor's.
   const later = item.changedSince.find(({ fields }) => !['is_active', 'enabled'].includes(fields.join()));
-  // Of changed fields, only those are restored without a change since; a role or link has no other state.
+  // Of changed fields, only those unchanged since are restored; a role or link has no other state.
   if (later === undefined || cleaning.act !== 'delete') return null;
   const by = later.by?.username ?? 'an unknown user';
   return { item, reason: 'changed_since', why: `Changed since by ${by}. Decide manually.` };
 }
 
 /**
- * What ends an item, without asking how a context reaches the controller: by the tables where it is a database, and else over REST; or
- * why nothing does. Null for an item that does not remain.
+ * What ends an item, regardless of how a context reaches the controller: the tables for a database, otherwise
+ * REST; or why nothing does. Null for an item that no longer exists.
  */
 export function endingOf(
   item: InvestigationItem,
@@ -256,7 +252,7 @@ function decide(
   return 'why' in chosen ? keep('by_hand', chosen.why) : { item, ...chosen };
 }
 
-/** The first way that can do it, or why none can. */
+/** The first access that can do it, or why none can. */
 export function choose(
   item: Pick<InvestigationItem, 'changes'>,
   cleaning: CleaningAct,
@@ -275,14 +271,14 @@ export function choose(
   return { why: refusals.join(' ') };
 }
 
-/** Rights that acts of a database's target take, by kind of object. */
+/** The rights that actions in a database require, by kind of object. */
 const PURPOSES: Readonly<Record<string, RightsPurpose>> = {
   o_auth2_access_token: 'revoke',
   o_auth2_application: 'applications',
   user: 'users',
 };
 
-/** Whether the target of the context does it, not the cleaner. */
+/** Whether the context's target carries out the action, not the cleaner. */
 export function isOfTarget({ way, act }: Pick<PlannedCleaning, 'way' | 'act'>): boolean {
   return (
     way.isTarget &&
@@ -307,7 +303,7 @@ function refusalOf(way: CleaningWay, act: CleaningAct): string | null {
   return `This database role lacks permissions: ${missing.map(({ grant }) => `${grant};`).join(' ')}`;
 }
 
-/** Whether it is a user of whom nothing says who made it: perhaps an administrator. */
+/** Whether it is a user whose creator is not recorded: possibly an administrator. */
 function isUnrecordedUser({
   object,
   by,
@@ -316,7 +312,7 @@ function isUnrecordedUser({
   return object.kind === 'user' && by.length === 0 && entryCount === 0;
 }
 
-/** Whether an item may be the work of someone else: it is cleaned only where it is named. */
+/** Whether an item may be someone else's work: it is cleaned only if named. */
 export function takesNaming(
   item: Pick<InvestigationItem, 'object' | 'by' | 'entryCount'>,
   investigation: Pick<Investigation, 'chain'>,
@@ -324,7 +320,7 @@ export function takesNaming(
   return isShared(item, investigation) || isUnrecordedUser(item);
 }
 
-/** Whether only users did it whose passwords were set. */
+/** Whether it was done only by users whose passwords were set. */
 function isShared({ by }: Pick<InvestigationItem, 'by'>, { chain }: Pick<Investigation, 'chain'>): boolean {
   const shared = chain.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
   return by.length > 0 && by.every(({ username }) => shared.includes(username));

@@ -18,16 +18,16 @@ import {
 } from './plan-cleaning.ts';
 
 interface UndoRequest {
-  /** The run of the cleaning in the audit log, or the beginning of it where that is one run's only. */
+  /** The run of the cleaning in the audit log, or a unique prefix. */
   readonly run: string;
-  /** The items that are meant, by id; all without any. */
+  /** The items to undo, by id; all if absent. */
   readonly items?: readonly string[] | undefined;
   readonly ways: readonly CleaningWay[];
   readonly restProblem: string | null;
 }
 
 export interface UndoPlan {
-  /** The run of the cleaning, whole. */
+  /** The full id of the cleaning's run. */
   readonly undoes: string;
   readonly incident: string | null;
   readonly clean: readonly PlannedCleaning[];
@@ -35,17 +35,17 @@ export interface UndoPlan {
   readonly request: UndoRequest;
 }
 
-/** An act of a cleaning as the audit log has it. */
+/** An action of a cleaning, as recorded in the audit log. */
 interface RecordedAct {
   readonly item: CleanedItem;
   readonly act: CleaningAct;
 }
 
 /**
- * Plans how to undo a cleaning: the audit log says what it did, the activity stream which values it replaced. What is as before the
- * cleaning already is in no plan; what was changed since stays. Reads only.
- *
- * @throws TokenctlError `not_found` for a run that the log does not have as a cleaning of this controller, or an item that it has not.
+ * Plans how to undo a cleaning: the audit log says what it did, the activity stream which values it replaced.
+ * Items that are as before the cleaning are not in the plan; items changed since stay. Reads only.
+ * @throws TokenctlError `not_found` for a run that the log does not have as a cleaning of this controller, or
+ * an item that the run does not have.
  */
 export async function planUndo(
   options: UndoRequest & {
@@ -78,7 +78,7 @@ export async function planUndo(
     }
     if (decided.kept !== null) keep.push({ item, ...decided.kept });
   }
-  // What was done last first.
+  // In reverse order.
   const ordered = withFreeNames(clean.toReversed(), ({ item }) => names.get(item.id) ?? null);
   return { undoes, incident, clean: ordered, keep, request: { run, items, ways, restProblem } };
 }
@@ -100,7 +100,7 @@ async function readCleaning(options: {
     runs.set(entry.run, found);
     found.incident ??= textOf(entry.data['incident']) ?? null;
     if (entry.kind === 'outcome') {
-      // What was refused was not done; what is not known is told by what there is now.
+      // A refused action was not done; if the result is unknown, the current state decides.
       if (['refused', 'unchanged'].includes(textOf(entry.data['result']) ?? ''))
         found.acts.delete(entry.closes ?? 0);
       continue;
@@ -124,12 +124,12 @@ async function readCleaning(options: {
   );
 }
 
-/** The act of an intent; null for the intent of the whole cleaning. */
+/** The action of an intent; null for the intent of the whole cleaning. */
 function recordedAct({ data }: Entry): RecordedAct | null {
   const id = textOf(data['item']);
   const about = objectOf(data['object']);
   if (id === undefined || about === undefined || typeof data['act'] !== 'string') return null;
-  // It was for a while; what follows from it has its own act.
+  // A temporary rename; the final one has its own action.
   if (data['act'] === 'rename') return null;
   const named = objectOf(data['about']) ?? {};
   const entries = Array.isArray(data['entries']) ? data['entries'].map(Number) : [];
@@ -146,17 +146,17 @@ function recordedAct({ data }: Entry): RecordedAct | null {
   return { item, act: data as unknown as CleaningAct };
 }
 
-/** What to do about a recorded act. */
+/** What to do about a recorded action. */
 interface Decision {
-  /** Null if there is nothing that can be done. */
+  /** Null if nothing can be done. */
   readonly act: CleaningAct | null;
   readonly changes: readonly FieldChange[];
-  /** The names of an object whose name is set back. */
+  /** The names of an object that is renamed back. */
   readonly naming?: Naming;
   readonly kept: Pick<KeptItem, 'reason' | 'why'> | null;
 }
 
-/** Null for what is as before the cleaning already. */
+/** Null for an item that is already as before the cleaning. */
 async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision | null> {
   const act = undoing(done);
   const keep = (reason: KeptItem['reason'], why: string): Decision => ({
@@ -228,7 +228,7 @@ async function decideAssignment(
   return isHeld ? null : { act, changes: [], kept: null };
 }
 
-/** Fields that hold the value that the cleaning wrote are set back; the others were changed since. */
+/** Restores fields that still hold the value written by the cleaning; the others were changed since. */
 async function decideFields(
   act: Extract<CleaningAct, { readonly act: 'restore' }>,
   evidence: Evidence,
@@ -244,7 +244,7 @@ async function decideFields(
     const before: unknown = isDefault ? known?.value : recorded;
     if (left === undefined || isMasked(left) || isMasked(before)) return 'secret';
     const current = now[field];
-    // Without a row it has its default.
+    // A setting without a row has its default.
     if (current === undefined && known === 'unset') return 'back';
     if (current === undefined || isMasked(current)) return 'secret';
     if (isSameValue(field, left, current)) return 'as_left';
@@ -286,7 +286,7 @@ async function defaultsOf(evidence: Evidence, fields: Fields): ReturnType<Eviden
 
 type Fields = Extract<CleaningAct, { readonly act: 'restore' }>['fields'];
 
-/** By field: what the actor left, and what it was before, as the activity stream has it. Undefined where it has not. */
+/** By field: the value that the actor left, and the one before, from the activity stream, if it has them. */
 export async function recordedValues(
   evidence: Evidence,
   fields: Fields,
@@ -307,7 +307,7 @@ export async function recordedValues(
   );
 }
 
-/** The fields of an object, or the values of settings, as far as they can be read. */
+/** The readable fields of an object, or the readable values of settings. */
 export async function currentFields(
   evidence: Evidence,
   { object, fields }: Pick<Extract<CleaningAct, { readonly act: 'restore' }>, 'object' | 'fields'>,
@@ -320,7 +320,7 @@ export async function currentFields(
   return found?.get(object.id ?? 0)?.fields ?? {};
 }
 
-/** The settings to which a setting belongs, as its entries say. */
+/** The category of a setting, from its entries. */
 export async function categoryOf(evidence: Evidence, fields: Fields): Promise<string | null> {
   const entries = await evidence.entries(fields.flatMap(({ entry, lastEntry }) => [entry, lastEntry]));
   return entries.find(({ settingCategory }) => settingCategory !== null)?.settingCategory ?? null;

@@ -11,28 +11,27 @@ import { ifReadable } from '../scope/known-settings.ts';
 import type { FollowedChain } from './follow-chain.ts';
 import type { SettingNames } from './setting-names.ts';
 
-/** How many entries by others are read at most. */
+/** The maximum number of entries of other users to read. */
 const MAX_LATER = 50_000;
-/** How many questions are asked at the same time. */
 const CONCURRENCY = 6;
-/** How many changes by others an item names. */
+/** The maximum number of later changes that an item names. */
 const MAX_LATER_OF_ITEM = 20;
-/** How many changes of a field by others are compared with those of the actor. */
+/** The maximum number of later changes of a field to compare with the actor's. */
 const MAX_COMPARED = 50;
 
-/** What is now of the objects of items, and who changed them since. */
+/** The current state of the items' objects, and who changed them since. */
 interface Circumstances {
-  /** A draft with what was found about it. */
+  /** The state of a draft's object. */
   readonly of: (draft: ItemDraft) => Since;
   /** Whether more was changed since than was read. */
   readonly isBounded: boolean;
-  /** The kinds of whose objects the target refused to list the entries: who else changed them since is not known. */
+  /** Object kinds whose entries the target refused to list: later changes by others are unknown. */
   readonly unread: readonly string[];
 }
 
 type Objects = ReadonlyMap<string, ReadonlyMap<number, CurrentObject> | null>;
 
-/** Reads, for all items together, what there is now and what others did to it since. */
+/** Reads the current state of all items at once, and what others changed since. */
 export async function readCircumstances(
   evidence: Evidence,
   found: {
@@ -61,7 +60,7 @@ export async function readCircumstances(
   };
 }
 
-/** The changes of a field in entries between two others; null for more than can be compared. */
+/** The changes of a field in entries between two others; null if there are too many to compare. */
 function editsBetween(
   deeds: readonly Deed[],
   { field, first, last }: { field: string; first: number; last: number },
@@ -97,7 +96,7 @@ async function readSettings(evidence: Evidence, drafts: readonly ItemDraft[]) {
   return names.length === 0 ? new Map() : await ifReadable(evidence.settings([...new Set(names)], PATIENCE));
 }
 
-/** Whether roles are still held and links still there, by item; null where that cannot be read. */
+/** Whether roles are still held and links still exist, by item; null if unreadable. */
 async function readTies(
   evidence: Evidence,
   { drafts, objects }: { drafts: readonly ItemDraft[]; objects: Objects },
@@ -141,7 +140,7 @@ function existenceOf(
   return { kind: 'unknown', why: 'Not checked: deleted, or not visible to this account.' };
 }
 
-/** A controller 24.6.1 does not say over REST whether a user is active: the last entry of another user about it does. */
+/** Over REST, a controller 24.6.1 does not say if a user is active: another user's last entry does. */
 function withActivity(
   { object, changes }: ItemDraft,
   now: Existence,
@@ -166,7 +165,7 @@ function settingExistence(name: string | null, settings: ReadonlyMap<string, unk
   return { kind: 'exists', fields: { [name]: settings.get(name) } };
 }
 
-/** The entries about the objects of items that are not by anyone in the chain. */
+/** The entries about the objects of items by users outside the chain. */
 async function readLater(
   evidence: Evidence,
   found: { drafts: readonly ItemDraft[]; chain: FollowedChain; settingNames: SettingNames },
@@ -178,7 +177,7 @@ async function readLater(
   const deeds = new Map<string, Deed[]>();
   const unread: string[] = [];
   let read = 0;
-  // What a user did before it was in the chain is the work of another user.
+  // What a user did before joining the chain counts as another user's work.
   const from = Math.min(...chain.members.map(({ since }) => since.getTime()));
   const notBy = chain.members.flatMap(({ user, how, since }) =>
     user.id !== null && (how === 'made' || since.getTime() === from) ? [user.id] : [],
@@ -186,7 +185,7 @@ async function readLater(
   await eachOf([...byKind], async ([kind, items]) => {
     const ids = [...new Set(items.flatMap(({ object }) => (object.id === null ? [] : [object.id])))];
     const after = Math.min(...items.map(({ firstEntry }) => firstEntry)) - 1;
-    // Entries that change a setting name it, and have no id.
+    // Entries that change a setting contain its name and have no id.
     if (ids.length === 0 && kind !== 'setting') return;
     const entries =
       kind === 'setting'
@@ -201,7 +200,8 @@ async function readLater(
         addTo(deeds, await settingNames.named(recorded));
       }
     } catch (error) {
-      // No entry has a relation to some kinds, and a controller rejects the filter: an intruder chooses which kinds are asked for.
+      // Some kinds have no relation to entries, and a controller rejects the filter: an intruder chooses
+      // which kinds are queried.
       if (!isRefused(error)) throw error;
       unread.push(kind);
     }
@@ -209,14 +209,13 @@ async function readLater(
   return { deeds, isBounded: read > MAX_LATER, unread };
 }
 
-/** Whether the target refused one question, so that the others can still be asked. */
+/** Whether the target refused a single question, so that the others can still be asked. */
 function isRefused(error: unknown): boolean {
   return (
     error instanceof TokenctlError && ['not_found', 'permission_refused', 'unsupported'].includes(error.code)
   );
 }
 
-/** Adds a deed to those about each of its objects. */
 function addTo(deeds: Map<string, Deed[]>, deed: Deed): void {
   for (const each of [deed.object, deed.other]) {
     if (each === null) continue;
@@ -230,7 +229,7 @@ function isByChain({ actor, at }: Deed, { members }: FollowedChain): boolean {
   return actor !== null && members.some(({ user, since }) => isSameActor(user, actor) && at >= since);
 }
 
-/** Does work for each item, some at a time. */
+/** Runs work for each item, with limited concurrency. */
 async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const waiting = items.values();
   const worker = async () => {
@@ -248,7 +247,7 @@ function laterOf(draft: ItemDraft, deeds: ReadonlyMap<string, readonly Deed[]>):
   return about.filter((deed) => concerns(draft, deed)).map(laterChange);
 }
 
-/** Whether an entry by another user changed what the item is, after a change of the actor. */
+/** Whether an entry of another user changed the item after a change by the actor. */
 function concerns({ object, other, role, link, act, firstEntry, lastEntry, changes }: ItemDraft, deed: Deed) {
   const isTie = deed.operation === 'associate' || deed.operation === 'disassociate';
   if (role !== null) {
@@ -262,7 +261,7 @@ function concerns({ object, other, role, link, act, firstEntry, lastEntry, chang
   }
   if (other !== null)
     return isTie && deed.id > lastEntry && deed.link === link && deed.other?.id === other.id;
-  // To link a made object is to use it; to remove such a link, as a cleaning does, changes nothing of it.
+  // Linking a created object means using it. Removing such a link does not change the object.
   if (isTie) {
     return act === 'made' && deed.operation === 'associate' && deed.id > firstEntry && deed.role === null;
   }

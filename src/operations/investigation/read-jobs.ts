@@ -6,13 +6,13 @@ import { findingsOn } from '../../domain/investigation/risk.ts';
 import type { Evidence, JobRecord, Window } from '../ports/evidence.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
-/** How many jobs are listed at most. */
+/** The maximum number of jobs to list. */
 const MAX_JOBS = 5000;
 
-/** The states in which a job has not ended. */
+/** The states of unfinished jobs. */
 const RUNNING: ReadonlySet<string> = new Set(['new', 'pending', 'waiting', 'running']);
 
-/** Kinds from which jobs run. */
+/** Kinds of objects that launch jobs. */
 const TEMPLATES: ReadonlySet<string> = new Set([
   ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
 ]);
@@ -24,14 +24,15 @@ interface RanItems {
 }
 
 /**
- * The jobs that the chain launched, and those that ran what it made or changed, from then on: by the list of jobs, which also
- * has what the activity stream does not record (updates of projects and inventories, scheduled jobs), and by the entries.
+ * The jobs that the chain launched, and those that ran what it created or changed, from then on. Sources are
+ * the list of jobs, which also has what the activity stream does not record (updates of projects and
+ * inventories, scheduled jobs), and the entries.
  */
 export async function jobItems(
   evidence: Evidence,
   found: {
     readonly drafts: readonly ItemDraft[];
-    /** The items of these drafts, with what became of them. */
+    /** The items of these drafts, with their state. */
     readonly items: readonly InvestigationItem[];
     readonly chain: FollowedChain;
     readonly window: Window;
@@ -71,12 +72,12 @@ export async function jobItems(
   return { items: [...items.values()], isBounded };
 }
 
-/** What other code ran from, and when. */
+/** Something that ran other code, and when. */
 interface Source {
   readonly act: ItemDraft['act'];
   readonly object: ItemDraft['object'];
   readonly first: Date;
-  /** When it was changed back or on by another user; null if it was not. */
+  /** When another user changed or restored it; null if never. */
   readonly end: Date | null;
 }
 
@@ -86,7 +87,7 @@ function endOf({ state, changedSince }: InvestigationItem): Date | null {
   return last === undefined ? null : new Date(last.at);
 }
 
-/** What the chain made or changed so that other code runs, by the id that jobs name it with. */
+/** What the chain created or changed so that other code runs, by the id that jobs refer to. */
 function sourcesOf(drafts: readonly ItemDraft[], items: readonly InvestigationItem[]) {
   const ends = new Map(items.map((item) => [item.id, endOf(item)]));
   const sources = new Map<string, Source>();
@@ -175,7 +176,7 @@ function templateKind(kind: string): string {
   );
 }
 
-/** A job of which only the entries are left. */
+/** A job of which only the entries remain. */
 function deletedJob(draft: ItemDraft): InvestigationItem {
   const item: InvestigationItem = {
     id: draft.id,

@@ -8,8 +8,8 @@ import { partOf } from '../scope/target-parts.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
 /**
- * The tokens that the token endpoint issued in the period to users of the chain or to applications that they made: their
- * entries have no actor. And the sessions of users of the chain, where they can be listed.
+ * The tokens that the token endpoint issued in the period to users of the chain or to applications that they
+ * created: their entries have no actor. Also the sessions of users of the chain, if they can be listed.
  */
 export async function remainingAccess(
   target: Target,
@@ -36,7 +36,7 @@ export async function remainingAccess(
       add(token, { why: 'issued by the token endpoint', by: [member.user] });
     }
   }
-  // By id: the name of an application is another's in another organization, and the actor may have changed it.
+  // By id: another organization may have an application of this name, and the actor may have changed it.
   const applicationIds = items.flatMap(({ object, act, state }) =>
     object.kind === 'o_auth2_application' && act === 'made' && state === 'there' ? (object.id ?? []) : [],
   );
@@ -51,7 +51,7 @@ export async function remainingAccess(
 interface FoundToken {
   readonly id: string;
   readonly why: string;
-  /** Who of the chain got it, if that is known. */
+  /** The chain users who received it, if known. */
   readonly by: readonly Actor[];
   readonly context: string;
 }

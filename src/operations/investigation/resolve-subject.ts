@@ -5,31 +5,31 @@ import type { Evidence, Window } from '../ports/evidence.ts';
 import type { Target } from '../ports/target.ts';
 import { resolveNames } from '../scope/resolve-names.ts';
 
-/** Whose deeds are asked for: one of these. */
+/** The subject whose actions are investigated: one of these. */
 export interface SubjectRequest {
   readonly user?: string | undefined;
   readonly token?: number | undefined;
   readonly application?: string | undefined;
-  /** Whom to take for a token that is gone where no entry says whose it was: the one user of its incident. */
+  /** The assumed owner of a deleted token whose owner no entry names: the only user of its incident. */
   readonly owner?: string | undefined;
 }
 
 interface ResolvedSubject {
   readonly subject: InvestigationSubject;
-  /** Each with the instant from which it can have acted; null for any. */
+  /** Each with the instant from which it can have acted; null for no limit. */
   readonly actors: readonly { readonly user: Actor; readonly since: Date | null }[];
-  /** From when to investigate, where nothing else is given. */
+  /** The default start of the investigation. */
   readonly since: Date | null;
-  /** Who got or gave up the name of the user in the period, in order. */
+  /** Who gained or lost the user's name in the period, in order. */
   readonly names?: readonly NameChange[];
-  /** The token that was asked for, where the owner is who was given as such. */
+  /** The requested token, if its owner is the one given in the request. */
   readonly unknownToken?: number;
 }
 
 /**
- * Finds out who is meant: a user, also one that was deleted; the owner of a token, also of a deleted one; the
+ * Finds the subject: a user, including a deleted one; the owner of a token, including a deleted one; the
  * owners of an application's tokens.
- * @throws TokenctlError `not_found`, `usage` unless exactly one is asked for, and as the target does.
+ * @throws TokenctlError `not_found`, `usage` unless exactly one is requested, and as the target does.
  */
 export async function resolveSubject(
   source: Window & { readonly target: Target; readonly evidence: Evidence },
@@ -43,7 +43,7 @@ export async function resolveSubject(
   });
 }
 
-/** Whose deeds an investigation was about. They may be deleted by now. */
+/** The subject of an earlier investigation. It may be deleted by now. */
 export function resolvedBefore({ subject, chain, since }: Investigation): ResolvedSubject {
   const actors = chain.flatMap(({ user, how, since: from }) =>
     how === 'subject' ? [{ user, since: new Date(from) }] : [],
@@ -64,8 +64,9 @@ async function userSubject(
 }
 
 /**
- * The user who had a name when the period began, or was made with it in the period, whatever the name is now, and whether the user was
- * deleted since: an intruder who gives its name to another user is found by it. Null if no entry tells who that was.
+ * The user who had a name when the period began, or was created with it in the period, whatever its current
+ * name, and whether it was deleted since. This finds an intruder who gives its name to another user. Null if
+ * no entry shows who it was.
  */
 async function firstHolder(
   source: Parameters<typeof resolveSubject>[0],
@@ -86,7 +87,7 @@ async function named(
   return { id, username: found?.get(id)?.name ?? name };
 }
 
-/** The user who has a name now, or had it last; and one who acted under the name in the period and was deleted since. */
+/** The user who has a name now, or had it last; and one who acted under it in the period and was deleted. */
 async function holdersOf(
   source: Parameters<typeof resolveSubject>[0],
   { name, names }: { name: string; names: readonly NameChange[] },
@@ -97,7 +98,7 @@ async function holdersOf(
     return [{ id: userIds?.get(name) ?? null, username: name }, ...(deleted === null ? [] : [deleted])];
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
-    // No one has it any more.
+    // No user has the name any more.
     const last = names.findLast(({ userId }) => userId !== null)?.userId;
     if (last != null) return [await named(source, last, name)];
     if (deleted === null) throw error;
@@ -105,7 +106,7 @@ async function holdersOf(
   }
 }
 
-/** A user who was renamed and then deleted: only the entry of the deletion has the id, and the last name. */
+/** A user who was renamed and then deleted: only the entry of the deletion has the id and the last name. */
 function deletedHolder(first: NameChange, changes: readonly NameChange[]): Actor {
   let username = first.to ?? '';
   for (const { entry, userId, from, to } of changes) {
@@ -116,7 +117,7 @@ function deletedHolder(first: NameChange, changes: readonly NameChange[]): Actor
   return { id: null, username };
 }
 
-/** A user of a name who acted in the period and was deleted since. */
+/** A user of this name who acted in the period and was deleted since. */
 async function deletedUser(
   evidence: Evidence,
   { name, ...window }: Window & { readonly name: string },
@@ -151,7 +152,9 @@ async function tokenSubject(
   });
 }
 
-/** The owner of a token as a gateway records it, whose token endpoint writes in the name of another user; null on a controller. */
+/**
+ * The owner of a token by a gateway's entries, which its token endpoint writes in the user's name, or null.
+ */
 async function recordedOwner(
   evidence: Evidence,
   { user }: Readonly<Record<string, unknown>>,

@@ -2,8 +2,8 @@ import type { Deed } from '../../domain/investigation/deed.ts';
 import type { Evidence } from '../ports/evidence.ts';
 
 /**
- * The names of settings by the ids of their rows. A controller 24.6.1 makes a row when a setting is set and deletes it when that is
- * reset; only the entry of the reset has no name [seen].
+ * The names of settings by the ids of their rows. A controller 24.6.1 creates a row when a setting is set and
+ * deletes it on a reset; only the entry of the reset has no name [seen].
  */
 export class SettingNames {
   readonly #evidence: Evidence;
@@ -13,10 +13,7 @@ export class SettingNames {
     this.#evidence = evidence;
   }
 
-  /**
-   * A deed with the name of the setting that it is about, if an entry has it. The entries about settings are read once, and only for a
-   * deed without a name.
-   */
+  /** An action with the name of its setting. Reads the entries about settings once, if a name is missing. */
   async named(deed: Deed): Promise<Deed> {
     const { object } = deed;
     if (object.kind !== 'setting' || object.name !== null || object.id === null) return deed;

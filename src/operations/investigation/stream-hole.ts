@@ -4,30 +4,30 @@ import { isSavedByUsers, UNRECORDED_FIELDS, unrecordedField } from '../../domain
 import type { Evidence, MadeUser, MissingNumbers, StreamReach, Window } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
-/** That the activity stream does not have a period in whole. */
+/** A gap in the activity stream. */
 export interface StreamHole {
-  /** What is missing, as a sentence. */
+  /** The gap as a sentence. */
   readonly text: string;
-  /** Whether more than missing numbers shows it: a request that failed also leaves a number without an entry. */
+  /** Whether more than missing numbers shows it: a failed request also leaves a number without an entry. */
   readonly isEmptied: boolean;
 }
 
-/** An account is a little older than the entry of its creation, in milliseconds. */
+/** The maximum age of an account at the entry of its creation, in milliseconds. */
 const MARGIN_MS = 60_000;
 
-/** An object is created in the request that writes its entry; this much later there is another entry, in milliseconds. */
+/** How long after an object's creation an entry belongs to another request, in milliseconds. */
 const SAME_REQUEST_MS = 1000;
 
-/** What was read of a stream as a whole, and what is missing of it. */
+/** The stream of a period, and its gaps. */
 export interface ReadStream {
   readonly extent: StreamReach;
   readonly missing: MissingNumbers | null;
-  /** The users who were made in the period. */
+  /** The users created in the period. */
   readonly users: readonly MadeUser[] | null;
   readonly hole: StreamHole | null;
 }
 
-/** Reads what is missing of the stream in a period: {@link Evidence.missingEntries} of its beginning. */
+/** Reads the gaps of the stream in a period, using {@link Evidence.missingEntries} since its start. */
 export async function readStream(
   evidence: Evidence,
   {
@@ -39,7 +39,7 @@ export async function readStream(
     description: Pick<TargetDescription, 'visibility' | 'dialect' | 'credential'>;
   },
 ): Promise<ReadStream> {
-  // Awaited later: its failure is no unhandled rejection until then.
+  // Awaited later: until then, its failure must not be an unhandled rejection.
   missing.catch(() => undefined);
   const extent = await evidence.extent(asked.window);
   const users = await evidence.usersMade(asked.window);
@@ -49,8 +49,8 @@ export async function readStream(
 }
 
 /**
- * What is missing at the end of a stream, where what there is was made after its newest entry. The REST API does not show which number
- * was given out last, and who may write to the database can set it back.
+ * The gap at the end of a stream, if existing objects are newer than its newest entry. The REST API does not
+ * show the last number issued, and an attacker who can write to the database can reset it.
  */
 async function endHole(
   evidence: Evidence,
@@ -74,18 +74,18 @@ async function endHole(
   ];
   const [first] = later.toSorted((one, other) => one.at.getTime() - other.at.getTime());
   if (first === undefined) return null;
-  // What was written meanwhile has its entry now.
+  // Entries written in the meantime are visible now.
   const end = (await evidence.extent({ since, until })).newest;
   if (end !== null && end > newest) return null;
   const { act, at, ...object } = first;
   const others = later.length === 1 ? '' : `, and ${later.length - 1} more`;
   const text = `The activity stream ends at ${newest.toISOString()}, but the ${objectText(object)} was ${act} at ${at.toISOString()}${others}. Later actions were not read.`;
-  // A request that changes no value saves the object, and has no entry. A stream that is off has none either.
+  // A request that changes no value saves the object without an entry. A disabled stream has none either.
   const isMade = later.some((each) => each.act === 'created');
   return { text, isEmptied: isMade && enabled !== false && switched === null };
 }
 
-/** What is missing of the activity stream in a period, by its beginning and its numbers; null where nothing is known to be. */
+/** The gap in the activity stream of a period, by its start and its numbers; null if none is known. */
 export function streamHole({
   extent: { oldest, oldestUser },
   missing,
@@ -106,7 +106,7 @@ export function streamHole({
     dialect === 'controller' || (dialect === 'service' && credential !== 'database_role');
   const isOlder =
     mayBeController && accounts.some((at) => at !== null && at.getTime() < oldest.getTime() - MARGIN_MS);
-  // A stream that begins with the first number, and with the first account, is as old as the controller.
+  // A stream that starts with the first number and the first account is as old as the controller.
   if (oldest > since && (isOlder || (missing !== null && missing.first > 1))) {
     const text = `The activity stream starts at ${oldest.toISOString()}, but the controller is older: earlier actions in the period were not read.`;
     return { text, isEmptied: true };
@@ -118,8 +118,7 @@ export function streamHole({
 }
 
 /**
- * The same, where the lists of objects or of users show changes that no entry has: then what is missing was removed.
- *
+ * The gap if the lists of objects or users show changes that no entry has: entries were removed.
  * @param drafts With what the lists of objects have.
  */
 export function contradicted(
@@ -139,7 +138,7 @@ export function contradicted(
   return hole === null || !isShown ? hole : { ...hole, isEmptied: true };
 }
 
-/** The item of a stream whose entries were removed. No cleaning ends it; a person says what became of it. */
+/** The item for a stream with removed entries. No cleaning ends it; a person records what happened. */
 export function streamItem({ text }: StreamHole, { since, until }: Window): InvestigationItem {
   return {
     ...UNRECORDED_WAY_IN,

@@ -7,26 +7,25 @@ import type {
 } from '../../domain/investigation/investigation.ts';
 import { type OwnAct, ownActOf } from '../journal/own-acts.ts';
 
-/** What is not known, of one kind. */
 interface UnknownGroup {
   readonly title: string;
   readonly texts: readonly string[];
 }
 
-/** What investigations cannot know, for people. */
+/** What investigations cannot know, in readable form. */
 export interface Unknowns {
-  /** The weightiest first. */
+  /** The most important first. */
   readonly groups: readonly UnknownGroup[];
-  /** Entries about access without an actor, which may be the intruder's: some of them, and how many there are. */
+  /** Some of the entries about access without an actor, which may be the intruder's, and their number. */
   readonly unattributed: readonly UnattributedEntry[];
   readonly unattributedCount: number;
-  /** How many of these entries were taken for tokenctl's own work, and by which runs, as sentences; empty for none. */
+  /** How many of these entries were attributed to tokenctl, and to which runs, as sentences; may be empty. */
   readonly ours: string;
 }
 
 type Limit = EvidenceLimit['limit'];
 
-/** The kinds of limits under their titles, those that hide most first. */
+/** The kinds of limits by title, those that hide most first. */
 const GROUPS: readonly (readonly [title: string, limits: readonly Limit[]])[] = [
   ['What may be missing', ['visibility', 'stream_pruned', 'entries_missing', 'bound_reached', 'stream_off']],
   ['Who did it', ['no_actor', 'token_unknown', 'honest_work', 'renamed', 'links_lost']],
@@ -37,7 +36,7 @@ const REST = 'Times and other notes';
 
 type Found = Pick<Investigation, 'limits' | 'mayHaveRead' | 'unattributed' | 'unattributedCount'>;
 
-/** What is not known, in groups. Entries that are acts of tokenctl, by the audit log, count as known. */
+/** What is unknown, in groups. Entries that match actions of tokenctl in the audit log count as known. */
 export function unknownsOf(investigations: readonly Found[], acts: readonly OwnAct[]): Unknowns {
   const all = investigations.flatMap(({ unattributed }) => unattributed);
   const owned = ownedEntries(all, acts);
@@ -71,7 +70,7 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
   };
 }
 
-/** The entries that are acts of runs, by their ids: an act wrote one entry, and another like it may be of anybody. */
+/** The entries that are actions of runs, by id. An action wrote one entry: a similar one may be anyone's. */
 function ownedEntries(entries: readonly UnattributedEntry[], acts: readonly OwnAct[]) {
   const owned = new Map<number, OwnAct>();
   const left = new Set(acts);
@@ -86,7 +85,7 @@ function ownedEntries(entries: readonly UnattributedEntry[], acts: readonly OwnA
 
 const MAX_RUNS = 10;
 
-/** What was taken for the work of runs of tokenctl, one act an entry. */
+/** The entries attributed to runs of tokenctl, one action per entry. */
 function oursText(acts: readonly OwnAct[]): string {
   if (acts.length === 0) return '';
   const runs = [...Map.groupBy(acts, ({ run }) => run)].map(
@@ -99,12 +98,12 @@ function countOf(count: number): string {
   return count === 1 ? '1 entry' : `${count} entries`;
 }
 
-/** The same with its instants to the second: people read it. */
+/** The same text with times rounded down to seconds, for readers. */
 function withoutFractions(text: string): string {
   return text.replace(/(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z)/g, '');
 }
 
-/** The runs of tokenctl among entries without an actor, and how many of the others are about access. */
+/** The tokenctl runs among entries without an actor, and how many of the other entries are about access. */
 interface Told {
   readonly ours: number;
   readonly access: number;
@@ -114,7 +113,7 @@ function textOf({ text, entries }: EvidenceLimit, told: Told): string {
   return entries === undefined ? text : namelessText(entries, told);
 }
 
-/** How many entries name no one, and why; with what is known of them beside those of tokenctl. Empty where all are of tokenctl. */
+/** How many entries have no actor and why, and what the others' entries are. Empty if all are tokenctl's. */
 export function namelessText({ count, lack, why }: NamelessEntries, told?: Told): string {
   const { ours = 0, access = 0 } = told ?? {};
   const left = count === null ? null : Math.max(0, count - ours);
@@ -133,7 +132,7 @@ export function namelessText({ count, lack, why }: NamelessEntries, told?: Told)
   return `${counted}${about}. ${why}${beside}`;
 }
 
-/** How many of the entries without an actor are about access; nothing is said where not all were read, and none of those is. */
+/** How many entries without an actor are about access; empty if not all were read and none of those is. */
 function aboutText(left: number | null, access: number): string {
   if (left === 1)
     return access > 0 ? ' and affects access: it may be part of this' : ' and does not affect access';

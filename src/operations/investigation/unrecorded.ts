@@ -12,17 +12,18 @@ import { kindOf, UNRECORDED_FIELDS, unrecordedField } from '../../domain/investi
 import type { Evidence, ListedObject, MadeUser, Window } from '../ports/evidence.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
-/** Drafts, with what lists of objects have and the activity stream has not. */
+/** Drafts, including objects that are listed but missing from the activity stream. */
 export interface WithUnrecorded {
   readonly drafts: readonly ItemDraft[];
-  /** The kinds whose lists could not be read. */
+  /** The kinds of objects whose lists could not be read. */
   readonly unread: readonly string[];
 }
 
 /**
- * Adds what users of the chain made, by the lists of objects, and the activity stream does not have: what no controller records, and
- * what was made while the stream was off or whose entry was deleted. Where the stream is incomplete, also what they changed last: a
- * controller saves objects itself as well, which looks like a later change of the same user.
+ * Adds listed objects that users of the chain created and that the activity stream lacks: kinds that no
+ * controller records, objects created while the stream was off, and those whose entry was deleted. If the
+ * stream is incomplete, also adds what they last changed. A controller saves objects itself as well, which
+ * looks like a later change by the same user.
  */
 export async function withUnrecorded(
   evidence: Evidence,
@@ -46,7 +47,7 @@ export async function withUnrecorded(
     const isChanged = isOfChain(each.modifiedBy, each.modified);
     if (isMade && known === undefined)
       all.set(`${each.kind}:${each.id}`, asMade(emptyDraft(each, each.created, each.createdBy), each));
-    // Changed since, which is recorded; that it was made is not.
+    // Changed since, which is recorded, unlike its creation.
     else if (isMade && known?.act === 'changed') all.set(known.id, asMade(known, each));
     else if (!isMade && isChanged) {
       const draft = changedDraft(each, { known, isWhole });
@@ -65,10 +66,10 @@ function asMade(draft: ItemDraft, { kind, created }: ListedObject): ItemDraft {
   };
 }
 
-/** What only the list says of changes: that there was one. */
+/** The list shows only that there was a change. */
 const HIDDEN = 'hidden';
 
-/** A change that the list shows; null for one that is recorded, or of an object that was made or deleted. */
+/** A change that the list shows; null for a recorded one, or for an object that was created or deleted. */
 function changedDraft(
   each: ListedObject,
   { known, isWhole }: { known: ItemDraft | undefined; isWhole: boolean },
@@ -77,7 +78,7 @@ function changedDraft(
   const field = unrecordedField(each.kind) ?? (isWhole || !isLater ? null : UNRECORDED_FIELDS);
   const draft = known ?? emptyDraft(each, each.modified, each.modifiedBy);
   if (field === null || draft.act !== 'changed' || draft.changes.has(field)) return null;
-  // A gateway records a change of any other field: the last change is that one.
+  // A gateway records a change of any other field: that is the last change.
   if (each.kind === 'o_auth2_application' && draft.changes.size > 0) return null;
   const entry = draft.entries[0] ?? 0;
   const change: RecordedChange = {
@@ -119,8 +120,8 @@ function emptyDraft({ kind, id, name }: ListedObject, at: Date, by: Actor | null
 }
 
 /**
- * The users who were deleted since the chain set the password of one whom the entry does not name any more: the controller drops the
- * links of deleted users. None where every password is known to be whose.
+ * Users deleted since the chain set the password of a user that the entry no longer names: the controller
+ * drops the links of deleted users. Empty if the user of every password is known.
  */
 export async function ownersOfPasswords(
   evidence: Evidence,
@@ -139,8 +140,8 @@ export async function ownersOfPasswords(
 }
 
 /**
- * Users of whom no entry says who made them, although the activity stream reaches back to their creation: it was off, their entry was
- * deleted, or SQL made them.
+ * Users whose creation has no entry, although the activity stream covers that time: it was off, the entry was
+ * deleted, or SQL created them.
  */
 export async function unrecordedUsers(
   evidence: Evidence,
@@ -148,7 +149,7 @@ export async function unrecordedUsers(
     readonly users: readonly MadeUser[];
     readonly items: readonly InvestigationItem[];
     readonly oldest: Date | null;
-    /** Whether entries of the period were removed: what is older than the stream counts as well. */
+    /** Whether entries of the period were removed: users older than the stream then count as well. */
     readonly isEmptied: boolean;
     readonly context: string;
   },

@@ -14,63 +14,62 @@ import type { PolledStreams } from '../ports/transmitters.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
 import type { OwnerNoticeRules } from '../token-audit/owner-notices.ts';
 
-/** Where names come from: a file with one a line, or what a program prints so. */
+/** The source of names: a file with one per line, or a program that prints them. */
 export type NameSource =
   | { readonly file: string }
-  /** The program and its arguments; no shell reads them. */
+  /** The program and its arguments, run without a shell. */
   | { readonly command: readonly string[] };
 
-/** The files and programs that jobs use. Everything is written whole or not at all. */
+/** The files and programs that jobs use. Files are written atomically. */
 export interface JobFiles {
   /**
-   * Reads names, one a line; empty lines and those that begin with `#` are left out.
-   * @throws TokenctlError `configuration` where the file cannot be read, or the program fails.
+   * Reads names, one per line. Skips empty lines and lines that start with `#`.
+   * @throws TokenctlError `configuration` if the file cannot be read or the program fails.
    */
   names(source: NameSource, signal: AbortSignal): Promise<readonly string[]>;
   /** The text of a file; null if it does not exist. Throws `configuration` if it cannot be read. */
   read(path: string): Promise<string | null>;
-  /** Throws `configuration` where it cannot be written. */
+  /** Throws `configuration` if it cannot be written. */
   replace(path: string, text: string): Promise<void>;
-  /** The findings that are known; null where nothing was written yet. Throws `configuration`. */
+  /** The known findings; null if none were written yet. Throws `configuration`. */
   baseline(path: string): Promise<Baseline | null>;
-  /** Writes the findings that are known from now on. Throws `configuration`. */
+  /** Replaces the known findings. Throws `configuration`. */
   writeBaseline(path: string, keys: readonly string[], now: Date): Promise<void>;
   /**
-   * Writes an audit's findings in the format that the path's ending names: html, sarif, json or csv. Reads
-   * the audit to its end. Throws `configuration`, and whatever the audit throws.
+   * Writes an audit's findings in the format of the file extension: html, sarif, json or csv. Reads the audit
+   * to its end. Throws `configuration`, and whatever the audit throws.
    */
   writeReport(path: string, audit: Audit, description: TargetDescription): Promise<void>;
 }
 
-/** What the configuration says outside of a job's own parameters. */
+/** The configuration outside a job's own parameters. */
 export interface SharedSettings {
   readonly policy: Policy;
-  /** The names of the notification channels. */
   readonly channels: readonly string[];
   /** The section `ownerNotices`. Throws `configuration` without it. */
   ownerNotices(): OwnerNoticeRules;
 }
 
-/** What a job gets from outside besides its target: opened when the job asks. */
+/** What a job can open in addition to its target, on first use. */
 export interface JobServices extends SharedSettings {
-  /** The channels of these names; all of them without names. */
+  /** The channels with these names; all channels if no names are given. */
   notifiers(names?: readonly string[]): readonly Notifier[];
   /** The mail server of the section `ownerNotices`, which the job closes. Throws `configuration`. */
   mailer(): Mailer;
-  /** A directory of the configuration. Throws `not_found`, `configuration`. */
+  /** A directory in the configuration. Throws `not_found`, `configuration`. */
   directory(name: string): Promise<Directory>;
-  /** The place of a consumer in a store of the configuration. Throws `not_found`, `configuration`. */
+  /** The place of a consumer in a configured store. Throws `not_found`, `configuration`. */
   store(name: string, consumer: string): Promise<SecretStore>;
   /**
-   * The streams of security events that are polled, which the job closes. Throws `configuration` without the section `signals`,
-   * `database_unreachable`.
+   * The streams of security events that are polled, which the job closes. Throws `configuration` without the
+   * section `signals`, `database_unreachable`.
    */
   polledStreams(log: AuditLog, signal: AbortSignal): Promise<PolledStreams>;
-  /** The key in a file, which signs checkpoints; the key of the audit log without one. */
+  /** The keys that sign checkpoints, from a file; the audit log's key if no path is given. */
   logKeys(path: string | undefined): Promise<Pick<LogKeys, 'signer' | 'verifiers'>>;
 }
 
-/** What every job needs. In a dry run the log stores nothing, and files are not written. */
+/** The context of every job. In a dry run, the log stores nothing and no files are written. */
 export interface JobContext {
   readonly log: AuditLog;
   readonly clock: Clock;
@@ -78,7 +77,7 @@ export interface JobContext {
   readonly actor: Readonly<Record<string, string>>;
   readonly files: JobFiles;
   readonly services: JobServices;
-  /** The tick that is run. */
+  /** The time of the tick being run. */
   readonly due: Date;
   readonly dryRun: boolean;
   /**
@@ -88,7 +87,7 @@ export interface JobContext {
   readonly signal: AbortSignal;
 }
 
-/** In addition, for a job on a target. In a dry run the target changes nothing. */
+/** The additional context of a job on a target. In a dry run the target changes nothing. */
 export interface TargetJobContext extends JobContext {
   readonly target: Target;
   readonly description: TargetDescription;
@@ -105,17 +104,16 @@ export interface JobNotice {
 
 /** The result of a run. A run that throws a `TokenctlError` has failed. */
 export interface JobReport {
-  /** One sentence for people. */
+  /** A sentence for readers. */
   readonly message: string;
   /** For the ledger: plain JSON without secrets. The audit log has the details. */
   readonly summary: Readonly<Record<string, unknown>>;
   /** Whether the signal ended it early: another run does the rest. */
   readonly interrupted?: boolean;
-  /** How many access tokens were revoked or deleted, for the metrics. */
+  /** Number of access tokens revoked or deleted, for the metrics. */
   readonly revoked?: number;
-  /** How many findings there are, for the metrics. */
   readonly findings?: Readonly<Record<Severity, number>>;
-  /** The same by each rule that was checked, those that found nothing included. */
+  /** The same for each rule that was checked, including rules without findings. */
   readonly findingsByRule?: Readonly<Record<string, number>>;
   /** Notices to send although the run succeeded. */
   readonly notices?: readonly JobNotice[];
@@ -129,31 +127,33 @@ interface JobContexts {
 
 /** A kind of job. It calls the same operations as the commands. */
 export interface Job<Parameters = unknown, On extends keyof JobContexts = keyof JobContexts> {
-  /** What the configuration calls it. */
+  /** The name of its kind in the configuration. */
   readonly name: string;
-  /** What it works on. */
   readonly on: On;
   /** The default schedule: a cron expression. */
   readonly schedule: string;
-  /** Whether it changes or tells anything, so that it is a dry run until the configuration says otherwise. */
+  /** Whether it changes or sends anything: it is then a dry run until the configuration says otherwise. */
   readonly dryRun: boolean;
-  /** Set where a platform is one place to it, the one that makes new tokens; otherwise it works in the gateway and in the controller. */
+  /**
+   * Set if the job runs in one place of a platform, the one that creates new tokens. Otherwise it runs on the
+   * gateway and the controller.
+   */
   readonly inOnePlace?: true;
   /** The shape of its parameters in the configuration. Built when a configuration has a job of this kind. */
   parameters(): z.ZodType<Parameters>;
-  /** Checks what the shape cannot tell, without connecting. Throws `TokenctlError`. */
+  /** Checks what the shape cannot express, without connecting. Throws `TokenctlError`. */
   check?(parameters: Given<Parameters>, settings: SharedSettings): void;
-  /** Loads its operation, and calls it: every command reads the definitions. Throws if it stops early. */
+  /** Runs the job. Imports its operation on demand: every command reads the definitions. */
   run(context: JobContexts[On], parameters: Given<Parameters>): Promise<JobReport>;
 }
 
-/** What a job is given, which it leaves as it is. */
+/** A read-only view of a job's input. */
 type Given<Value> = Value extends object ? { readonly [Key in keyof Value]: Given<Value[Key]> } : Value;
 
-/** A job whose parameters were checked by their shape. */
+/** A job whose parameters were validated. */
 export type AnyJob = Job<unknown, 'target'> | Job<unknown, 'log'>;
 
-/** A job in one definition. The types of its parameters follow from their shape. */
+/** Defines a job. The types of its parameters are inferred from their shape. */
 export function defineJob<Parameters, On extends keyof JobContexts>(
   job: Job<Parameters, On>,
 ): Job<Parameters, On> {
@@ -161,10 +161,10 @@ export function defineJob<Parameters, On extends keyof JobContexts>(
 }
 
 /**
- * What a revocation came to, as a job reports it.
- * @param counted What the plan said, for the ledger.
- * @throws TokenctlError `partly_done` where something that was planned lives on for another reason than that
- * the run was stopped, and where the selection is not empty afterwards.
+ * The result of a revocation, as a job reports it.
+ * @param counted The counts of the plan, for the ledger.
+ * @throws TokenctlError `partly_done` if planned tokens remain although the run was not stopped, or if the
+ * selection is not empty afterwards.
  */
 export function revocationJobReport(
   report: RevocationReport,

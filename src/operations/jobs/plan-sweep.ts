@@ -8,42 +8,40 @@ import { planRevocation } from '../revocation/plan-revocation.ts';
 import { requireFullView } from '../scope/visibility.ts';
 import { auditTokens, requireChecked } from '../token-audit/audit-tokens.ts';
 
-/** What a sweep is to revoke, and what keeps it from going wrong. */
+/** What a sweep revokes, and its safety limits. */
 export interface PlanSweepOptions extends ReadTarget {
   readonly policy: Policy;
   readonly log?: Pick<AuditLog, 'entries'> | undefined;
-  /** The rules whose findings go. Each is about single tokens and applied by the policy. */
+  /** The rules whose findings are revoked. Each is about single tokens and enabled in the policy. */
   readonly rules: readonly RuleName[];
-  /** Keeps tokens that were made less than so many milliseconds ago. */
+  /** Keeps tokens younger than this, in milliseconds. */
   readonly keepIfYounger: number;
-  /** How many go in one run; the oldest first, the others in the next runs. */
+  /** The maximum number of tokens per run, oldest first; the rest follow in the next runs. */
   readonly atMost: number;
-  /** Refuses to begin where more than this share of all tokens would go, in this run and the next ones. */
+  /** Refuses to start if more than this share of all tokens would be revoked, in this and later runs. */
   readonly stopAbovePercent: number;
-  /** Leaves refresh tokens alive; taken along where possible by default. */
+  /** Keeps refresh tokens. Default: they are revoked as well, if possible. */
   readonly accessOnly?: boolean;
-  /** When aborted, nothing further is read. */
+  /** Stops reading when aborted. */
   readonly signal?: AbortSignal;
 }
 
-/** What a sweep would do. */
 export interface SweepPlan {
   readonly plan: RevocationPlan;
-  /** How many tokens there are. */
   readonly tokens: number;
-  /** How many of them the rules find, the young ones left out. */
+  /** Number of tokens found by the rules, without the young ones. */
   readonly found: number;
-  /** How many are found and too young to go. */
+  /** Number of tokens found that are too young to revoke. */
   readonly young: number;
   readonly byRule: Readonly<Record<string, number>>;
 }
 
 /**
  * Plans the revocation of what a policy finds. Reads only.
- * @returns A plan of `null` where nothing is found.
- * @throws TokenctlError `plan_too_large` where more than the allowed share of all tokens would go: a policy
- * or a target gone wrong must not lock everyone out; `unsupported` where a rule cannot be checked; `usage`
- * for a rule that cannot select; `interrupted`.
+ * @returns A plan of `null` if nothing is found.
+ * @throws TokenctlError `plan_too_large` if more than the allowed share of all tokens would be revoked, so
+ * that a faulty policy or target does not lock everyone out; `unsupported` if a rule cannot be checked;
+ * `usage` for a rule that cannot select; `interrupted`.
  */
 export async function planSweep(
   options: PlanSweepOptions,

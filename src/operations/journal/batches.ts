@@ -3,16 +3,15 @@ import type { Outcome } from '../../domain/plan.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { OperationRun } from './operation-run.ts';
 
-/** Tokens that share one intent and one outcome in the audit log. */
 interface Batch {
   readonly ids: readonly number[];
-  /** The owner of `ids[i]`; absent where owners are not told. */
+  /** The owner of `ids[i]`; absent if owners are unknown. */
   readonly owners?: readonly string[];
-  /** The ids of owners by their names then. */
+  /** The ids of owners, by their names at that time. */
   readonly ownerIds?: Readonly<Record<string, number>>;
 }
 
-/** Cuts a stretch of ids into batches, each when its turn comes. */
+/** Splits ids into batches, lazily. */
 export function* batchesOf(
   all: Batch,
   stretch: { readonly from: number; readonly to: number; readonly size: number },
@@ -26,19 +25,18 @@ export function* batchesOf(
 
 interface BatchRun {
   readonly batches: Iterable<Batch>;
-  /** How many are under way together: one waits for the disk while another acts. */
+  /** The number of concurrent batches: one waits for the disk while another acts. */
   readonly concurrency: number;
-  /** What the log calls it. */
   readonly step: BatchStep;
   readonly act: (ids: readonly number[]) => AsyncIterable<Outcome>;
   readonly tally: OutcomeTally;
 }
 
 /**
- * Does batch after batch, several at a time, until all are done, the signal says stop, or the target says
+ * Runs batch after batch, several at a time, until all are done, the signal is aborted, or the target says
  * that no further token can be tried (then in `work.stopped`).
- * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
- * `outcome_unrecorded` where it fails later; either after the batches under way have ended.
+ * @throws TokenctlError `audit_unavailable` if the log fails before anything was tried, and
+ * `outcome_unrecorded` if it fails later; either after the batches in flight have ended.
  */
 export async function runBatches(work: OperationRun, run: BatchRun): Promise<void> {
   const waiting = run.batches[Symbol.iterator]();
@@ -86,23 +84,23 @@ async function runBatch(batch: Batch, run: BatchRun & { readonly work: Operation
 }
 
 /**
- * What is done to a batch: access tokens are revoked (`batch`), refresh tokens are revoked, or the rows of
+ * The action on a batch: access tokens are revoked (`batch`), refresh tokens are revoked, or the rows of
  * refresh tokens or authorization codes are deleted.
  */
 export type BatchStep = 'batch' | 'refresh_tokens' | 'refresh_token_rows' | 'authorization_codes';
 
 const DELETES: ReadonlySet<BatchStep> = new Set(['refresh_token_rows', 'authorization_codes']);
 
-/** What the intent of a batch states: its ids, under their owners where these are known. */
+/** The data of a batch's intent: its ids, grouped by owner if known. */
 function batchIntent(step: BatchStep, batch: Batch): EntryDraft['data'] {
   const { ids, owners } = batch;
   return owners === undefined ? { step, ids } : { step, tokens: byOwner({ ...batch, owners }) };
 }
 
 /**
- * The outcome of a batch for the audit log: ids by result, the fingerprints of the revoked tokens in the order of
- * `revoked` (`deleted` for rows), and the refresh tokens that were revoked with them. It keeps only these, not
- * thousands of outcomes.
+ * A batch's outcome for the audit log: ids by result, the fingerprints of the revoked tokens in the order of
+ * `revoked` (`deleted` for rows), and the refresh tokens revoked with them. Keeps only these, not thousands
+ * of outcomes.
  */
 export class BatchOutcome {
   readonly #step: BatchStep;
@@ -160,7 +158,7 @@ interface OwnedTokens {
   readonly ids: readonly number[];
 }
 
-/** Groups ids by owner, in the order in which the owners appear. */
+/** Groups ids by owner, in order of appearance. */
 export function byOwner({
   ids,
   owners,
@@ -179,35 +177,34 @@ export function byOwner({
   });
 }
 
-/** A token that was tried and not revoked. */
 export interface FailedToken {
   readonly tokenId: number;
   readonly reason: string;
-  /** Whether the account may not do it, so that trying again is of no use. */
+  /** Whether the account lacks the right, so that a retry is pointless. */
   readonly refused?: true;
 }
 
-/** What became of tokens of one kind, as far as they were tried. */
+/** Results of tokens of one kind, as far as they were tried. */
 export interface OutcomeCounts {
   readonly planned: number;
   readonly revoked: number;
-  /** Gone already when their turn came. */
+  /** Already gone when they were tried. */
   readonly unchanged: number;
   readonly failed: readonly FailedToken[];
-  /** Planned, and not reached because the work ended before. */
+  /** Planned but not reached, because the run ended early. */
   readonly notTried: number;
 }
 
 interface OutcomeListeners {
   readonly onOutcome?: (outcome: Outcome) => void;
-  /** Called every few dozen tokens, and with the last. */
+  /** Called every few dozen tokens, and after the last. */
   readonly onProgress?: () => void;
 }
 
 /** The number of tokens between two progress reports. */
 const PROGRESS_INTERVAL = 32;
 
-/** Counts what becomes of tokens of one kind while several batches are under way. */
+/** Counts the results of tokens of one kind across concurrent batches. */
 export class OutcomeTally {
   /** Ids of all tokens that were tried, in the order of their outcomes. */
   readonly tried: number[] = [];

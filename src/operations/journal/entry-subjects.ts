@@ -2,21 +2,21 @@ import { words } from '@tokenctl/common/text.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import { objectOf } from './journal.ts';
 
-/** The users, or the applications, that entries are looked for. */
+/** The users or applications to look for in entries. */
 export interface EntrySubject {
   readonly kind: 'user' | 'application';
-  /** Null if they are not known: names decide then, as in entries without ids. */
+  /** Null if unknown: names are then compared, as in entries without ids. */
   readonly ids: ReadonlySet<number> | null;
   readonly names: ReadonlySet<string>;
 }
 
-/** Members whose texts name no user and no application. */
+/** Members whose text never names a user or an application. */
 const OTHER_TEXTS: ReadonlySet<string> = new Set(
   words(`step result selection reason ticket digest what kind
   act item message description summary why how path file scope context incident`),
 );
 
-/** Members whose objects are users or applications by their `id`; elsewhere, `id` may be that of anything. */
+/** Members whose objects identify users or applications by `id`. Elsewhere, `id` may be of anything. */
 const WITH_ID: ReadonlySet<string> = new Set([
   'users',
   'bound',
@@ -26,19 +26,19 @@ const WITH_ID: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether what an entry states is about one of these users or applications. An id counts where one is stated, whatever the name
- * is now: a name may be another's since. Entries from before ids were recorded have names only.
+ * Whether an entry is about one of these users or applications. If it has an id, the id decides: a name may
+ * have been reassigned since. Entries from before ids were recorded have only names.
  */
 export function isAboutSubject(data: Entry['data'], subject: EntrySubject): boolean {
   return mentions(data, subject, { key: '', kind: 'user' });
 }
 
-/** Where in an entry a value is. */
+/** The position of a value in an entry. */
 interface Place {
   readonly key: string;
-  /** What names here are of. */
+  /** What kind of names occur here. */
   readonly kind: EntrySubject['kind'];
-  /** Whether it is in a list: a number elsewhere is a count. */
+  /** Set in a list: a number elsewhere is a count. */
   readonly isListed?: true;
 }
 
@@ -63,7 +63,7 @@ function mentions(value: unknown, subject: EntrySubject, place: Place): boolean 
   );
 }
 
-/** Whether the names of a member are those of the ids beside them. A cleaning states those of its subject. */
+/** Whether the names of a member belong to the ids beside them. A cleaning states those of its subject. */
 function hasIdsBeside(
   name: string,
   { object, subject }: { object: Readonly<Record<string, unknown>>; subject: EntrySubject },

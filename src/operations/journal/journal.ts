@@ -7,26 +7,26 @@ import type { TargetDescription } from '../ports/target.ts';
 import { requireMayChange, requirePrimary } from '../scope/visibility.ts';
 
 /**
- * That a second person approved what is done, as the audit log keeps it (`Approval` of the domain); or that the rule of two
- * persons was set aside, and for which plan.
+ * An approval by a second person, as the audit log stores it (`Approval` of the domain); or that the
+ * four-eyes rule was bypassed, and for which plan.
  */
 export type RecordedApproval = Approval | { readonly breakGlass: true; readonly plan?: string };
 
-/** Who does what where, and why: what all entries of one run share. */
+/** Common data of all entries of a run. */
 export interface JournalOptions {
   readonly log: AuditLog;
   readonly description: TargetDescription;
-  /** Who asked: the user of the operating system and the host, and the user at the target. */
+  /** The requester: the operating system user and host, and the user at the target. */
   readonly actor: Readonly<Record<string, string>>;
-  /** In dotted form, as its command. */
+  /** In dotted form, named after its command. */
   readonly operation: string;
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
-  /** Where an approval was needed. */
+  /** Given if an approval was required. */
   readonly approval?: RecordedApproval | undefined;
 }
 
-/** Operations that a user without further rights may carry out: for its own tokens, or with the value of a token. */
+/** Operations that need no further rights: on the user's own tokens, or with the value of a token. */
 const WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
   'tokens.create',
   'tokens.revoke',
@@ -34,7 +34,7 @@ const WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
   'tokens.notify-owners',
 ]);
 
-/** One run's side of the audit log: what it intends and what came of it. */
+/** Writes the audit log entries of one run: its intents and their outcomes. */
 export class Journal {
   readonly run: string = randomUUID();
   readonly #options: JournalOptions;
@@ -43,15 +43,15 @@ export class Journal {
     this.#options = options;
   }
 
-  /** Locks the run, so that no other process closes its intents while this one lives. */
+  /** Locks the run, so that no other process closes its intents while this process runs. */
   lock(): Promise<Disposable> {
     return this.#options.log.lockRun(this.run);
   }
 
   /**
-   * Records what is about to be done. Returns when it is on stable storage.
-   * @throws TokenctlError `audit_unavailable`: it must not be done; `permission_refused` at a standby of a
-   * database, and for a system auditor, except for what it may do to its own tokens.
+   * Records an intended change. Returns when it is on stable storage.
+   * @throws TokenctlError `audit_unavailable`: the change must not be made; `permission_refused` at a standby
+   * of a database, and for a system auditor, except for changes to its own tokens.
    */
   async intent(data: EntryDraft['data']): Promise<Entry> {
     const { description, operation } = this.#options;
@@ -60,23 +60,23 @@ export class Journal {
     return await this.#options.log.append(this.#draft('intent', data));
   }
 
-  /** The intent of the whole operation: with the reason, the ticket and the approval, where given. */
+  /** The intent of the whole operation, with reason, ticket and approval if given. */
   opening(data: EntryDraft['data']): Promise<Entry> {
     return this.intent({ ...data, ...this.#account() });
   }
 
-  /** Records what changes nothing at the target, with reason and ticket. Throws `audit_unavailable`. */
+  /** Records an event without a change at the target, with reason and ticket. Throws `audit_unavailable`. */
   note(data: EntryDraft['data']): Promise<Entry> {
     return this.#options.log.append(this.#draft('note', { ...data, ...this.#account() }));
   }
 
-  /** The same for several: they share syncs of the disk. All are tried before `audit_unavailable`. */
+  /** The same for several: they share disk syncs. Tries all before it throws `audit_unavailable`. */
   async notes(all: readonly EntryDraft['data'][]): Promise<void> {
     const settled = await Promise.allSettled(all.map((data) => this.note(data)));
     for (const each of settled) if (each.status === 'rejected') throw each.reason;
   }
 
-  /** Records what came of an intent. Throws `outcome_unrecorded`: it was done, and the log lacks it. */
+  /** Records the outcome of an intent. Throws `outcome_unrecorded`: done, but missing in the log. */
   async outcome(intent: Entry, data: EntryDraft['data']): Promise<Entry> {
     try {
       return await this.#options.log.append({ ...this.#draft('outcome', data), closes: intent.seq });
@@ -109,8 +109,8 @@ export function entryTarget(
 }
 
 /**
- * Whether an entry is about the controller of a description: it has the same address, or the same INSTALL_UUID at another
- * one (REST and database). Entries of tokenctl 0.1.0 have the address only.
+ * Whether an entry is about the controller of a description: same address, or same INSTALL_UUID at another
+ * address (REST and database). Entries of tokenctl 0.1.0 have only the address.
  */
 export function isSameController(
   target: Entry['target'],
@@ -120,7 +120,7 @@ export function isSameController(
   return installUuid !== null && target['installUuid'] === installUuid;
 }
 
-/** Something was done (or may have been), and the audit log could not be told. */
+/** The error for a change that was made, or may have been, but could not be recorded. */
 export function outcomeUnrecorded(cause: unknown, details: Readonly<Record<string, unknown>>): TokenctlError {
   const why = cause instanceof TokenctlError ? `: ${cause.message}` : '';
   return new TokenctlError('outcome_unrecorded', `The outcome could not be recorded in the audit log${why}`, {
@@ -133,12 +133,12 @@ export function outcomeUnrecorded(cause: unknown, details: Readonly<Record<strin
   });
 }
 
-/** The whole numbers of a list; none for anything else. */
+/** The integers of a list; empty for anything else. */
 export function numbersIn(value: unknown): number[] {
   return listOf(value).filter((each): each is number => Number.isSafeInteger(each));
 }
 
-/** The objects of a list; none for anything else. */
+/** The objects of a list; empty for anything else. */
 export function objectsIn(value: unknown): Readonly<Record<string, unknown>>[] {
   return listOf(value)
     .map(objectOf)
@@ -150,17 +150,17 @@ export function objectOf(value: unknown): Readonly<Record<string, unknown>> | un
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** The value, where it is a list; an empty one otherwise. */
+/** The value if it is a list; otherwise an empty list. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
-/** The value, where it is a text that says something. */
+/** The value if it is a non-empty text. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The ids that the intent of a batch lists; none for data of another shape. */
+/** The ids that a batch's intent lists; empty for data of another shape. */
 export function intendedIds(data: EntryDraft['data']): number[] {
   const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [data];
   return groups.flatMap((group) =>

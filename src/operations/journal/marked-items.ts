@@ -3,16 +3,12 @@ import type { Entry } from '../ports/audit-log.ts';
 import { type JournalOptions, textOf } from './journal.ts';
 import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
-/**
- * What a person may say of an item of an investigation: that it is legitimate, that someone dealt with it by hand, or that someone
- * else decides about it.
- */
+/** Marks that a person can give an item: legitimate, resolved manually, or handed over to someone else. */
 export const markKinds = ['legitimate', 'by_hand', 'handed_over'] as const;
 
-/** One of {@link markKinds}. */
 export type MarkKind = (typeof markKinds)[number];
 
-/** The operations that say it, and take it back. */
+/** The operations that set and remove each mark. */
 const OPERATIONS: Readonly<Record<MarkKind, readonly [marked: string, unmarked: string]>> = {
   legitimate: ['incident.mark', 'incident.mark-undo'],
   by_hand: ['incident.by-hand', 'incident.by-hand-undo'],
@@ -21,27 +17,24 @@ const OPERATIONS: Readonly<Record<MarkKind, readonly [marked: string, unmarked: 
 
 const MEMBERS = { legitimate: 'legitimate', by_hand: 'byHand', handed_over: 'handedOver' } as const;
 
-/** What an undoing of a cleaning restored is not dealt with any more. */
+/** Items restored by undoing a cleaning no longer count as resolved. */
 const UNDOING = 'incident.clean-undo';
 
-/** What a person said of an item. */
 export interface ItemMark {
   readonly item: string;
-  /** By the clock of the controller (RFC 3339). */
+  /** By the controller's clock (RFC 3339). */
   readonly at: string;
   readonly by: string;
-  /** The number of the entry. */
   readonly seq: number;
-  /** As the mark says it; null where it does not. */
+  /** The given reason; null if none was given. */
   readonly why: string | null;
-  /** Who decides about what is reassigned: a person or a team. */
+  /** The person or team who decides about a reassigned item. */
   readonly to?: string;
 }
 
-/** What was said of an item that was reassigned. */
 export type HandedOver = ItemMark & Required<Pick<ItemMark, 'to'>>;
 
-/** What people said of the items of an incident, by the ids of the items. */
+/** The marks of an incident's items, by item id. */
 export interface Marks {
   readonly legitimate: ReadonlyMap<string, ItemMark>;
   readonly byHand: ReadonlyMap<string, ItemMark>;
@@ -49,12 +42,12 @@ export interface Marks {
 }
 
 /**
- * Marks items of an incident's investigations as legitimate, which a cleaning leaves, as resolved manually,
- * or as reassigned; or takes that back. Records it in the audit log, and nothing else: whether it is so is
- * what its person says. What is recorded already is not recorded again, but that an item was resolved
- * manually: it may have been found again since.
- * @param options `items` are their ids; `isMarked: false` takes the marks back; `to` decides about what is
- * reassigned.
+ * Marks items of an incident's investigations as legitimate (cleanings skip them), resolved manually, or
+ * reassigned; or removes these marks. Only records this in the audit log: the marks are a person's statement.
+ * Unchanged marks are not recorded again, except that an item was resolved manually: it may have been found
+ * again since.
+ * @param options `items` are item ids; `isMarked: false` removes the marks; `to` decides about reassigned
+ * items.
  * @returns The incident, and the items whose mark changed.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
@@ -90,8 +83,8 @@ export async function markItems(
 }
 
 /**
- * What people said of the items of an incident (its whole id) of a controller. Of what was resolved manually
- * and what was reassigned, the last word counts. Throws `log_broken`, `audit_unavailable`.
+ * The marks of an incident's items (by its whole id) of a controller. For items resolved manually or
+ * reassigned, the last mark counts. Throws `log_broken`, `audit_unavailable`.
  */
 export async function marksOf(options: NotesOf): Promise<Marks> {
   const marks = {

@@ -10,74 +10,73 @@ export interface Change extends Omit<JournalOptions, 'operation'> {
   readonly target: Target;
   readonly clock: Clock;
   readonly openNames?: ReadTarget['openNames'];
-  /** When aborted, what is in flight is finished and recorded, and nothing further is begun. */
+  /** When aborted, work in flight is finished and recorded, and nothing new is started. */
   readonly signal?: AbortSignal | undefined;
-  /** Leaves the only active superuser alone: set where no person named the users. */
+  /** Keeps the only active superuser: set if no person named the users. */
   readonly spareLastSuperuser?: boolean | undefined;
 }
 
-/** What an operation that only reads needs of it. */
+/** The options that a read-only operation needs. */
 export type Reading = Pick<Change, 'target' | 'description' | 'log' | 'clock' | 'openNames'>;
 
-/** What ended work early, where the target did, as reports state it. */
+/** What stopped the work early at the target, for reports. */
 export interface Stopped {
   readonly code: TokenctlErrorCode;
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-/** How the run of an operation ended, as its report states it. */
+/** How a run ended, for its report. */
 export interface RunEnd {
   /** Whether a signal ended the work early. */
   readonly interrupted: boolean;
-  /** What ended the work early, where the target did; null otherwise. */
+  /** What stopped the work early at the target; null otherwise. */
   readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
   readonly run: string;
 }
 
-/** What became of one step of a lockdown, a lift or an offboarding. */
+/** The result of one step of a lockdown, a lift or an offboarding. */
 export interface StepReport {
-  /** As the log calls it. */
+  /** Its name in the log. */
   readonly step: string;
-  /** `unchanged` found everything as it was to be; `not_tried` was not reached. */
+  /** `unchanged`: everything was already as intended. `not_tried`: it was not reached. */
   readonly result: 'done' | 'unchanged' | 'partly' | 'failed' | 'not_tried';
   /** What it did, as a sentence. */
   readonly message: string;
 }
 
-/** What a step came to, and what its outcome states. */
+/** The result of a step, and the data for its outcome. */
 export interface StepResult extends Omit<StepReport, 'step'> {
   readonly data: EntryDraft['data'];
 }
 
-/** A step between its intent and its outcome. */
+/** A step, to be run between its intent and its outcome. */
 export interface Step {
   readonly name: string;
-  /** What it is called where it was not tried or failed, as the beginning of a sentence. */
+  /** Its name in messages that it was not tried or failed, as the beginning of a sentence. */
   readonly title: string;
-  /** What both entries state. */
+  /** Data for both entries. */
   readonly common: EntryDraft['data'];
   readonly intent?: EntryDraft['data'];
   readonly act: () => Promise<StepResult>;
 }
 
-/** Errors after which the target cannot be used any more. */
+/** Errors after which the target can no longer be used. */
 const ENDINGS: ReadonlySet<TokenctlErrorCode> = new Set(['credentials_refused', 'target_unreachable']);
 
-/** Whether nothing further can be tried at the target after this. */
+/** Whether nothing more can be tried at the target after this error. */
 export function endsRun(error: TokenctlError): boolean {
   return ENDINGS.has(error.code);
 }
 
-/** These are about the log: nothing is done without it. */
+/** Errors of the log: nothing is done without it. */
 const OF_THE_LOG: ReadonlySet<TokenctlErrorCode> = new Set([
   'audit_unavailable',
   'outcome_unrecorded',
   'log_broken',
 ]);
 
-/** After these it is certain that nothing was done. */
+/** Errors that guarantee that nothing was done. */
 const REFUSALS: ReadonlySet<TokenctlErrorCode> = new Set([
   'credentials_refused',
   'permission_refused',
@@ -85,30 +84,28 @@ const REFUSALS: ReadonlySet<TokenctlErrorCode> = new Set([
   'not_found',
 ]);
 
-/** Whether it is certain that nothing was done where this was thrown. */
+/** Whether this error guarantees that nothing was done. */
 export function isRefusal(error: TokenctlError): boolean {
   return REFUSALS.has(error.code);
 }
 
 /**
- * One run of an operation, from its first entry in the audit log to its last: where its parts act and record, whether to go on, and
- * the steps that were taken. Its lock is released when it is disposed of. What does one throws `audit_unavailable` before anything
- * was done, `outcome_unrecorded` after something was, and what the target throws where nothing could be tried.
+ * One run of an operation, from its first audit log entry to its last: where its parts act and record,
+ * whether to continue, and its steps. Disposing releases its lock. Methods that act throw `audit_unavailable`
+ * before anything was done, `outcome_unrecorded` after that, and what the target throws if nothing could be
+ * tried.
  */
 export class OperationRun implements Disposable {
   readonly change: Change;
   readonly journal: Journal;
-  /** The steps that were taken until now. */
   readonly steps: StepReport[] = [];
-  /** When it began. */
   readonly started: Date;
   #lock: Disposable | null = null;
   #opening: Entry | null = null;
   #stopped: TokenctlError | null = null;
-  /** Whether anything was tried at the target. */
   acted = false;
 
-  /** @param operation In dotted form, as its command. */
+  /** @param operation In dotted form, named after its command. */
   constructor(change: Change, operation: string) {
     this.change = change;
     this.journal = new Journal({ ...change, operation });
@@ -123,51 +120,51 @@ export class OperationRun implements Disposable {
     return this.change.target;
   }
 
-  /** Notes what keeps anything further from being tried. The first reason stays. */
+  /** Stops the run for this reason. The first reason is kept. */
   stop(reason: TokenctlError): void {
     this.#stopped ??= reason;
   }
 
-  /** What keeps anything further from being tried; null while nothing does. */
+  /** Why nothing more can be tried; null while the run can continue. */
   get stopped(): TokenctlError | null {
     return this.#stopped;
   }
 
-  /** Whether a signal asked to begin nothing further. */
+  /** Whether a signal asked to start nothing new. */
   get interrupted(): boolean {
     return this.change.signal?.aborted === true;
   }
 
-  /** Whether nothing further is to be begun. */
+  /** Whether to start nothing new. */
   get shouldStop(): boolean {
     return this.interrupted || this.#stopped !== null;
   }
 
-  /** `stopped` as a report states it. */
+  /** `stopped` in the form that reports use. */
   get stopReason(): Stopped | null {
     if (this.#stopped === null) return null;
     const { code, message, hint } = this.#stopped;
     return { code, message, hint };
   }
 
-  /** Whether each step found or left everything as it was to be. */
+  /** Whether every step was done or found nothing to do. */
   get isWhole(): boolean {
     return this.steps.every(({ result }) => result === 'done' || result === 'unchanged');
   }
 
-  /** For how many seconds it has worked. */
+  /** The elapsed time, in seconds. */
   get seconds(): number {
     return (this.change.clock.now().getTime() - this.started.getTime()) / 1000;
   }
 
-  /** How it went, as its report states it. */
+  /** The ending, for the run's report. */
   ending(isWhole = this.isWhole) {
     return { interrupted: this.interrupted && !isWhole, stopped: this.stopReason, run: this.journal.run };
   }
 
   /**
-   * Closes what killed runs left open, and locks this one, so that no other process closes its intents while it lives.
-   *
+   * Closes what killed runs left open, and locks this run, so that no other process closes its intents while
+   * it runs.
    * @throws TokenctlError as {@link reconcile}.
    */
   async begin(): Promise<void> {
@@ -175,30 +172,31 @@ export class OperationRun implements Disposable {
     this.#lock = await this.journal.lock();
   }
 
-  /** Begins the run, if it has not, and records what is to be done. Throws as {@link Journal.intent}. */
+  /** Begins the run if necessary, and records what is intended. Throws as {@link Journal.intent}. */
   async open(data: EntryDraft['data']): Promise<void> {
     if (this.#lock === null) await this.begin();
     this.#opening = await this.journal.opening({ step: 'operation', ...data });
   }
 
-  /** Records what the whole run did. Throws as {@link Journal.outcome}; what stopped it, if nothing began. */
+  /**
+   * Records the result of the whole run. Throws as {@link Journal.outcome}; the stop reason if none began.
+   */
   async close(data: EntryDraft['data']): Promise<void> {
     if (this.#opening === null) throw new Error('A run that was not opened is closed');
     await this.journal.outcome(this.#opening, { step: 'operation', ...data });
     if (this.#stopped !== null && !this.acted) throw this.#stopped;
   }
 
-  /** The steps as the outcome of the run states them. */
+  /** The steps in the form of the run's outcome. */
   get stepsRecorded() {
     return this.steps.map(({ step, result }) => ({ step, result }));
   }
 
   /**
-   * Does a part of the work. A log that fails once anything was tried leaves the run itself without an
-   * outcome.
-   * @param details For the error: what was done until then.
-   * @throws TokenctlError `audit_unavailable` before anything was tried and `outcome_unrecorded` after that,
-   * and whatever else the part throws.
+   * Runs a part of the work. If the log fails after anything was tried, the run itself has no outcome.
+   * @param details For the error: what was done so far.
+   * @throws TokenctlError `audit_unavailable` before anything was tried, `outcome_unrecorded` after that, and
+   * whatever else the part throws.
    */
   async part(
     act: () => Promise<void>,
@@ -213,8 +211,8 @@ export class OperationRun implements Disposable {
   }
 
   /**
-   * Takes one step, recorded before and after. One that the target refuses is reported, so that the next is
-   * taken nevertheless; where it cannot be reached, the run stops.
+   * Runs one step, recorded before and after. A refusal by the target is reported, and the next step still
+   * runs; if the target is unreachable, the run stops.
    * @throws TokenctlError as {@link part} does.
    */
   async step({ name, title, common, intent: stated, act }: Step): Promise<StepReport> {
@@ -238,8 +236,8 @@ export class OperationRun implements Disposable {
   }
 
   /**
-   * Does a stage of several steps, and of the questions before them. What the target refuses is reported, so
-   * that the next stage is begun nevertheless; where it cannot be reached, the run stops.
+   * Runs a stage of several steps, including the reads before them. A refusal by the target is reported, and
+   * the next stage still starts; if the target is unreachable, the run stops.
    * @throws TokenctlError as {@link part} does.
    */
   async stage(
@@ -254,12 +252,12 @@ export class OperationRun implements Disposable {
     }
   }
 
-  /** Does a stage as {@link stage} does, and keeps its steps. */
+  /** Runs a stage as {@link stage} does, and keeps its steps. */
   async take(...stage: Parameters<OperationRun['stage']>): Promise<void> {
     this.steps.push(...(await this.stage(...stage)));
   }
 
-  /** Why the target refused something, after which the next is tried unless the run has to stop. Throws all other errors. */
+  /** The message of a refusal by the target. Stops the run if necessary. Throws all other errors. */
   #refused(error: unknown): string {
     if (!(error instanceof TokenctlError) || OF_THE_LOG.has(error.code)) throw error;
     if (endsRun(error)) this.stop(error);

@@ -3,21 +3,21 @@ import type { ObjectReference } from '../../domain/investigation/investigation.t
 import type { Entry } from '../ports/audit-log.ts';
 import { listOf, objectOf, objectsIn, textOf } from './journal.ts';
 
-/** What a run of tokenctl did to one object, by the audit log. */
+/** What a run of tokenctl did to one object, from the audit log. */
 export interface OwnAct {
   readonly kind: string;
   readonly id: number;
-  /** Of a user whom a step on users switched on or off, where the log has it. */
+  /** The name of a user who was activated or deactivated, if the log has it. */
   readonly name?: string;
-  /** As the activity stream calls it. */
+  /** In the terms of the activity stream. */
   readonly operation: 'create' | 'delete' | 'update' | 'associate' | 'disassociate';
   /** The other object of a link; what a role is about. */
   readonly other?: Pick<ObjectReference, 'kind' | 'id'>;
-  /** The changed fields; only of an update. */
+  /** The changed fields; only for an update. */
   readonly fields: readonly string[];
-  /** Of a user, schedule or host: whether it was switched on or off. */
+  /** Whether a user, schedule or host was switched on or off. */
   readonly active?: boolean;
-  /** From the intent to the outcome, by the clock of the controller, in milliseconds. */
+  /** From the intent to the outcome, by the controller's clock, in milliseconds. */
   readonly from: number;
   readonly to: number;
   readonly run: string;
@@ -26,7 +26,7 @@ export interface OwnAct {
   readonly by: string;
 }
 
-/** The activity stream and the audit log have different clocks at hand; a later entry is not taken for this one. */
+/** The tolerance between the clocks of the activity stream and the audit log, in milliseconds. */
 export const CLOCKS_MS = 1_000;
 
 /** Collects what runs did to objects, from their intents and outcomes. */
@@ -35,7 +35,7 @@ export class OwnActs {
   readonly #intents = new Map<number, Entry>();
   readonly #isWanted: (object: Pick<OwnAct, 'kind' | 'id'>) => boolean;
 
-  /** @param isWanted Leaves out what was done to other objects. */
+  /** @param isWanted Selects the objects; default: all. */
   constructor(isWanted: (object: Pick<OwnAct, 'kind' | 'id'>) => boolean = () => true) {
     this.#isWanted = isWanted;
   }
@@ -63,12 +63,12 @@ export class OwnActs {
   }
 }
 
-/** One act on objects of a kind. */
+/** One action on objects of a kind. */
 interface Done extends Pick<OwnAct, 'kind' | 'operation' | 'other' | 'fields' | 'active'> {
   readonly ids: unknown;
 }
 
-/** What an outcome says of tokens and applications. */
+/** The actions on tokens and applications in an outcome. */
 function tokenActs({ operation, data }: Entry): readonly Done[] {
   const { step, result } = data;
   const token = { kind: 'o_auth2_access_token', fields: [] };
@@ -83,7 +83,7 @@ function tokenActs({ operation, data }: Entry): readonly Done[] {
   return [{ ...token, ids: data['revoked'], operation: 'delete' }];
 }
 
-/** What an outcome says of users, and of what a cleaning was to do with an item. */
+/** The actions on users, and on the item of a cleaning, in an outcome. */
 function objectActs({ data }: Entry, intent: Entry): readonly Done[] {
   const { active } = intent.data;
   const user = { kind: 'user', operation: 'update' } as const;
@@ -110,7 +110,7 @@ function objectActs({ data }: Entry, intent: Entry): readonly Done[] {
   ];
 }
 
-/** A role that was taken or restored, or two objects that were, by both of its ends. */
+/** Removing or restoring a role, or a link between two objects, from both ends. */
 function linkActs(about: unknown, operation: 'associate' | 'disassociate'): readonly Done[] {
   const [object, other] = [objectOf(objectOf(about)?.['object']), objectOf(objectOf(about)?.['other'])];
   const [kind, otherKind, otherId] = [textOf(object?.['kind']), textOf(other?.['kind']), other?.['id']];
@@ -118,7 +118,7 @@ function linkActs(about: unknown, operation: 'associate' | 'disassociate'): read
   return [{ kind, ids: [object?.['id']], operation, other: { kind: otherKind, id: otherId }, fields: [] }];
 }
 
-/** The names of the users of a step on users, by their ids; empty for any other. */
+/** The names of the users of a step on users, by id; empty for any other step. */
 function namesIn({ data }: Entry): ReadonlyMap<unknown, Pick<OwnAct, 'name'>> {
   return new Map(
     [...objectsIn(data['locks']), ...objectsIn(data['users'])].map(({ userId, name }) => [
@@ -128,10 +128,7 @@ function namesIn({ data }: Entry): ReadonlyMap<unknown, Pick<OwnAct, 'name'>> {
   );
 }
 
-/**
- * What run of tokenctl an entry without an actor is of: the same act on the same object, at that time, and no other field. Null for
- * any other entry.
- */
+/** The tokenctl action of an entry without an actor: same action, object, fields and time; else null. */
 export function ownActOf(
   entry: {
     readonly at: string;

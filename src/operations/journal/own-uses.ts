@@ -6,19 +6,19 @@ import { type Change, OperationRun } from './operation-run.ts';
 
 const OPERATION = 'tokens.find';
 
-/** A token that may have been used by an identification. */
+/** A token that an identification may have used. */
 export interface UsedToken {
-  /** Its id; several where the target could only narrow it down, and none where it could not tell. */
+  /** Its id; several if the target could only narrow it down, none if it could not tell. */
   readonly ids: readonly number[];
   readonly user: string | null;
   readonly fingerprint: string;
-  /** The last use before it was looked for; null for never; absent where that is unknown. */
+  /** The last use before the lookup; null for never; absent if unknown. */
   readonly lastUsed?: Date | null;
-  /** When looking for it counted as a use, by the clock of the target; null if it did not. */
+  /** When the lookup counted as a use, by the target's clock; null if it did not. */
   readonly usedAt: Date | null;
 }
 
-/** The record of the uses that an identification makes: an intent before them, and an outcome after them. */
+/** Records the uses made by an identification: an intent before them, and an outcome after them. */
 export class UseRecord {
   readonly #change: () => Promise<Change>;
   #begun: { readonly work: OperationRun; readonly created: ReadonlyMap<number, Date> } | null = null;
@@ -27,7 +27,7 @@ export class UseRecord {
     this.#change = change;
   }
 
-  /** Records the uses that are about to be made, with the last uses that they overwrite. */
+  /** Records the intended uses, with the last uses that they overwrite. */
   async begin({ values, tokens }: IntendedUse): Promise<void> {
     const work = new OperationRun(await this.#change(), OPERATION);
     const candidates = tokens.map(({ lastUsed, created, ...token }) => ({
@@ -40,7 +40,7 @@ export class UseRecord {
     this.#begun = { work, created };
   }
 
-  /** Records which tokens were used, as far as they are known. Does nothing if none was about to be. */
+  /** Records which tokens were used, if known. Does nothing without an intended use. */
   async end(found: readonly UsedToken[], error?: unknown): Promise<void> {
     if (this.#begun === null) return;
     const { created } = this.#begun;
@@ -71,19 +71,19 @@ function lastUseOf(lastUsed: Date | null | undefined): { lastUsed?: string | nul
   return lastUsed === undefined ? {} : { lastUsed: lastUsed?.toISOString() ?? null };
 }
 
-/** A use of a token by this tool, while it looked for leaked tokens. */
+/** A use of a token by this tool while it searched for leaked tokens. */
 export interface OwnUse {
   readonly tokenId: number;
   readonly fingerprint: string;
   readonly usedAt: Date;
-  /** The last use before; null for never, undefined where it is unknown. */
+  /** The last use before; null for never, undefined if unknown. */
   readonly lastUsed: Date | null | undefined;
-  /** When the token was made; undefined where that was not known. */
+  /** When the token was created; undefined if unknown. */
   readonly created: Date | undefined;
   readonly run: string;
 }
 
-/** The uses that an entry of the audit log records; none for entries of other operations. */
+/** The uses recorded by an entry of the audit log; empty for entries of other operations. */
 export function ownUsesIn({ operation, kind, data, run }: Entry): OwnUse[] {
   if (operation !== OPERATION || kind !== 'outcome' || data['step'] !== 'use') return [];
   return objectsIn(data['tokens']).flatMap(({ id, fingerprint, usedAt, lastUsed, created }) => {
@@ -94,7 +94,7 @@ export function ownUsesIn({ operation, kind, data, run }: Entry): OwnUse[] {
   });
 }
 
-/** All uses of a controller's tokens that the audit log records, oldest first. */
+/** All uses of a controller's tokens in the audit log, oldest first. */
 export async function readOwnUses(
   log: Pick<AuditLog, 'entries'>,
   description: Pick<TargetDescription, 'address' | 'installUuid'>,
@@ -106,7 +106,7 @@ export async function readOwnUses(
   return uses;
 }
 
-/** The tokens that exactly one number was found for, by fingerprint. */
+/** The tokens that were identified by exactly one id, by fingerprint. */
 export function knownTokens(uses: readonly OwnUse[]): ReadonlyMap<string, KnownToken> {
   const byRun = Map.groupBy(uses, ({ run, fingerprint }) => `${run} ${fingerprint}`);
   const known = new Map<string, KnownToken>();
@@ -117,15 +117,17 @@ export function knownTokens(uses: readonly OwnUse[]): ReadonlyMap<string, KnownT
   return known;
 }
 
-/** How far a recorded use and the last use may differ: a Date header has whole seconds, and a slow response is later. */
+/**
+ * The tolerance between a recorded and a last use: Date headers have whole seconds; responses may be slow.
+ */
 const SAME_USE_MS = 3000;
 
-/** The use that a last use is; undefined if it is not one of these. */
+/** The recorded use that matches a last use; undefined if none does. */
 export function ownUseAt(lastUsed: Date, uses: readonly OwnUse[]): OwnUse | undefined {
   return uses.find(({ usedAt }) => Math.abs(lastUsed.getTime() - usedAt.getTime()) <= SAME_USE_MS);
 }
 
-/** The last use of a token that was not one of these; null for never, undefined where it is unknown. */
+/** The last use of a token other than these; null for never, undefined if unknown. */
 export function lastUseBefore(
   lastUsed: Date | null | undefined,
   uses: readonly OwnUse[],

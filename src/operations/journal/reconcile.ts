@@ -15,10 +15,9 @@ interface ReconcileOptions {
 }
 
 /**
- * Closes what runs on the same target left open when they were killed: each of their intents gets an outcome
- * that says what can still be found out, marked `reconciled`. At a standby nothing is closed: it does not
- * show what is there now.
- * @returns How many intents were closed. Those that another process closed meanwhile are not counted.
+ * Closes the open intents of killed runs on the same target: each gets an outcome with what can still be
+ * found out, marked `reconciled`. At a standby nothing is closed, because it does not show the current state.
+ * @returns The number of closed intents, excluding those that another process closed in the meantime.
  * @throws TokenctlError `audit_unavailable`.
  */
 export async function reconcile(options: ReconcileOptions): Promise<number> {
@@ -42,7 +41,7 @@ export async function reconcile(options: ReconcileOptions): Promise<number> {
   return closed;
 }
 
-/** Determines what became of an intent without an outcome, as far as the target still shows it. */
+/** Determines the result of an intent without an outcome, as far as the target still shows it. */
 async function findOut({ operation, data }: Entry, { target, description }: ReconcileOptions) {
   const { step } = data;
   switch (step) {
@@ -66,13 +65,13 @@ async function findOut({ operation, data }: Entry, { target, description }: Reco
   }
 }
 
-/** The settings as they are, or why they are not known: an intent that cannot be closed would keep every later change waiting. */
+/** The current settings, or why they are unknown: an unclosed intent would block every later change. */
 async function settingsNow(target: Target): Promise<object> {
   const { values, why } = await knownSettings(target);
   return values === null ? { settings: null, why } : { settings: values };
 }
 
-/** Whether the application that an intent names is still there. */
+/** Whether the application named by an intent still exists. */
 async function isListed(target: Target, named: Readonly<Record<string, unknown>> | null | undefined) {
   const found = await target.applications.list([String(named?.['name'] ?? '')]);
   return found.some(({ id }) => id === named?.['id']);
@@ -80,7 +79,7 @@ async function isListed(target: Target, named: Readonly<Record<string, unknown>>
 
 const ANY_STATE = ['live', 'orphaned', 'revoked'] as const;
 
-/** Which of a batch are gone since, and which are not. */
+/** Which tokens of a batch are gone since, and which are not. */
 async function since(data: Entry['data'], aliveOf: (ids: readonly number[]) => Promise<readonly number[]>) {
   const ids = intendedIds(data);
   const alive = await aliveOf(ids);
@@ -93,10 +92,9 @@ function userIds({ users }: Entry['data']): readonly number[] | 'all' {
   return Array.isArray(users) ? users.filter((id): id is number => Number.isSafeInteger(id)) : [];
 }
 
-/** How many parts are asked for at the same time. */
 const CONCURRENCY = 4;
 
-/** How many ids are asked for at a time, at most. */
+/** The maximum number of ids per query. */
 const MOST = 5000;
 
 /** The states of refresh tokens that are not revoked. */
@@ -107,7 +105,7 @@ export function stillAlive(target: Target, ids: readonly number[]): Promise<numb
   return found(ids, (part) => target.tokens({ ids: part }));
 }
 
-/** Which of these refresh tokens are in one of these states, by default alive, ascending. */
+/** Which of these refresh tokens are in one of these states, ascending. Default: those not revoked. */
 export function findLiveRefreshTokens(
   target: Target,
   ids: readonly number[],

@@ -5,21 +5,21 @@ import { Journal, type JournalOptions } from './journal.ts';
 import { isRefusal } from './operation-run.ts';
 import { reconcile } from './reconcile.ts';
 
-/** A single act, between its intent and its outcome. */
+/** A single action, between its intent and its outcome. */
 export interface Act<Result> extends JournalOptions {
   readonly target: Target;
   readonly intent: EntryDraft['data'];
   readonly act: () => Promise<Result>;
   readonly outcome: (result: Result) => EntryDraft['data'];
-  /** What is thrown where the outcome could not be recorded. */
+  /** The error to throw if the outcome could not be recorded. */
   readonly unrecorded?: (result: Result) => TokenctlError;
 }
 
 /**
- * Does one thing to a target by the rule that nothing is done unrecorded: closes what earlier runs left open,
- * records the intent, acts, records the outcome.
- * @throws TokenctlError `audit_unavailable` before the act, `outcome_unrecorded` after it, and whatever the
- * act throws, once that is recorded.
+ * Runs one action so that nothing is done unrecorded: closes what earlier runs left open, records the intent,
+ * acts, records the outcome.
+ * @throws TokenctlError `audit_unavailable` before the action, `outcome_unrecorded` after it, and whatever
+ * the action throws, once that is recorded.
  */
 export async function recordAct<Result>(options: Act<Result>): Promise<Result> {
   const journal = new Journal(options);

@@ -5,17 +5,17 @@ import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { isSameController, Journal, type JournalOptions } from './journal.ts';
 
-/** A target as far as it names a controller. */
+/** The fields of a target that identify a controller. */
 type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
 
-/** The incident histories of all targets that the audit log has. */
+/** The incident histories of all targets in the audit log. */
 export class IncidentHistories {
   readonly #byAddress = new Map<string, IncidentHistory>();
   readonly #byInstall = new Map<string, ControllerHolds>();
-  /** The INSTALL_UUID of each address that states one. */
+  /** The INSTALL_UUID by address, if stated. */
   readonly #installs = new Map<string, string>();
 
-  /** Each target that has incidents, by its address. */
+  /** The history of each target with incidents, by address. */
   get all(): ReadonlyMap<string, IncidentHistory> {
     return this.#byAddress;
   }
@@ -32,7 +32,7 @@ export class IncidentHistories {
     return history;
   }
 
-  /** The history of a target, and after it those of the other addresses of the same controller. */
+  /** The history of a target, followed by those of the controller's other addresses. */
   ofController(place: Place): readonly IncidentHistory[] {
     const own = this.at(place);
     const others = [...this.#byAddress.values()].filter(
@@ -51,14 +51,14 @@ export class IncidentHistories {
   }
 }
 
-/** Reads the incidents out of the log, which alone keeps them. Throws `log_broken`, `audit_unavailable`. */
+/** Reads the incidents from the log, their only store. Throws `log_broken`, `audit_unavailable`. */
 export async function readIncidentHistories(log: Pick<AuditLog, 'entries'>): Promise<IncidentHistories> {
   const histories = new IncidentHistories();
   for await (const entry of log.entries(1, { operations: incidentOperations })) histories.add(entry);
   return histories;
 }
 
-/** Reads the incidents of one target out of the audit log. Throws as {@link readIncidentHistories}. */
+/** Reads the incidents of one target from the audit log. Throws as {@link readIncidentHistories}. */
 export async function readIncidentHistory(options: {
   log: Pick<AuditLog, 'entries'>;
   description: Place;
@@ -67,8 +67,8 @@ export async function readIncidentHistory(options: {
 }
 
 /**
- * Sets when an open incident is to be lifted, null for not by itself; returns its whole id. Throws
- * `not_found`, `usage` for one that is lifted, `audit_unavailable`.
+ * Sets when an open incident is lifted, null for no automatic lift; returns its whole id. Throws `not_found`,
+ * `usage` for a lifted incident, `audit_unavailable`.
  */
 export async function extendIncident(
   options: Omit<JournalOptions, 'operation'> & {
@@ -105,7 +105,7 @@ export async function incidentOfNote(
   return requireIncident(histories, options.incident);
 }
 
-/** Records what a person says about an incident, and nothing else. It is in the timelines of the users of its scope. */
+/** Records only a person's note about an incident. It appears in the timelines of the users in its scope. */
 export async function noteOnIncident(
   options: NoteOptions,
   note: {
@@ -125,7 +125,7 @@ export async function noteOnIncident(
   });
 }
 
-/** Which notes: those of an incident, by its whole id, of a controller. */
+/** The incident, by its whole id, and the controller whose notes are read. */
 export interface NotesOf {
   readonly log: Pick<AuditLog, 'entries'>;
   readonly description: Place;
@@ -133,7 +133,7 @@ export interface NotesOf {
 }
 
 /**
- * Streams the notes of these operations about an incident, oldest first, each with who made it.
+ * Streams the notes of these operations about an incident, oldest first, with their authors.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */
 export async function* incidentNotes(
@@ -147,7 +147,7 @@ export async function* incidentNotes(
   }
 }
 
-/** How an entry names an incident: with its address where that is another one of the controller. */
+/** How an entry refers to an incident: with its address if that is another one of the controller. */
 export function incidentReference(
   { id, address }: { id: string; address: string },
   description: Place,
@@ -156,8 +156,8 @@ export function incidentReference(
 }
 
 /**
- * The open or lifted incident of an id, or of the beginning of one where that is one incident's only: at the
- * target, or else at another address of its controller.
+ * The open or lifted incident with this id or unique prefix: at the target, or else at another address of its
+ * controller.
  * @param histories The target's first.
  * @throws TokenctlError `not_found`, `usage` for an empty id.
  */

@@ -14,13 +14,12 @@ import type { AuditLog } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { isSameController, Journal, type JournalOptions } from './journal.ts';
 
-/** A target as far as it names a controller. */
+/** The fields of a target that identify a controller. */
 type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
 
 /**
- * Reads all leases out of the audit log, which is the only place where they are kept, in the order in which they began.
- *
- * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
+ * Reads all leases from the audit log, their only store, in the order they began.
+ * @throws TokenctlError `log_broken`, `audit_unavailable` if it cannot be read.
  */
 export async function readAllLeases(log: Pick<AuditLog, 'entries'>): Promise<readonly Lease[]> {
   const book = new LeaseBook();
@@ -28,7 +27,7 @@ export async function readAllLeases(log: Pick<AuditLog, 'entries'>): Promise<rea
   return book.all;
 }
 
-/** The leases of one controller, at whichever of its addresses they began. Throws as the log. */
+/** The leases of one controller, at any of its addresses. Throws as the log. */
 export async function readLeases(
   log: Pick<AuditLog, 'entries'>,
   description: Place,
@@ -37,7 +36,7 @@ export async function readLeases(
   return all.filter(({ target }) => isSameController(target, description));
 }
 
-/** Reads leases again and again, each entry of the log once. */
+/** Reads leases repeatedly, but each entry of the log only once. */
 export class LeaseReader {
   readonly #log: Pick<AuditLog, 'entries'>;
   readonly #book = new LeaseBook();
@@ -45,25 +44,25 @@ export class LeaseReader {
   #next = 1;
   #turn: Promise<void> = Promise.resolve();
 
-  /** @param options.onlyOpen Forgets those that ended, for a process that goes on for months. */
+  /** @param options.onlyOpen Forgets ended leases, for a process that runs for months. */
   constructor(log: Pick<AuditLog, 'entries'>, { onlyOpen = false } = {}) {
     this.#log = log;
     this.#onlyOpen = onlyOpen;
   }
 
-  /** The leases of one controller, as of now. Throws as the log. */
+  /** The current leases of one controller. Throws as the log. */
   async read(description: Place): Promise<readonly Lease[]> {
     await this.#goOn();
     return this.#book.all.filter(({ target }) => isSameController(target, description));
   }
 
-  /** The rotations, or migrations, that have begun and not ended, as of now, in the order in which they began. */
+  /** The rotations or migrations in progress, in the order they began. */
   async begun(operation: typeof ROTATE | typeof MIGRATE): Promise<readonly IncidentEntry[]> {
     await this.#goOn();
     return this.#book.begun(operation);
   }
 
-  /** One after the other, so that no entry is read twice. */
+  /** Serialized, so that no entry is read twice. */
   #goOn(): Promise<void> {
     const turn = this.#turn.then(() => this.#readOn());
     this.#turn = turn.catch(() => undefined);
@@ -80,8 +79,9 @@ export class LeaseReader {
 }
 
 /**
- * Whether a lease can be ended at a target: it began at its address. A copy of the controller has the same INSTALL_UUID and the same
- * tokens, and does not show what becomes of those of the controller. The same address can lead to another installation, as a tunnel does.
+ * Whether a lease can be ended at a target: it began at its address. A copy of the controller has the same
+ * INSTALL_UUID and the same tokens, and does not show the state of the controller's tokens. The same address
+ * can lead to another installation, for example through a tunnel.
  */
 export function isLeaseHere({ target }: Pick<Lease, 'target'>, { address, installUuid }: Place): boolean {
   const recorded = target['installUuid'] ?? null;
@@ -89,15 +89,14 @@ export function isLeaseHere({ target }: Pick<Lease, 'target'>, { address, instal
   return target['address'] === address && !isOther;
 }
 
-/** The leases of the audit log that are past their end. */
+/** The due leases in the audit log. */
 export interface DueLeases {
-  /** Of the target. */
   readonly here: readonly Lease[];
-  /** Of other controllers, and of other addresses of this one. */
+  /** At other controllers, and at other addresses of this one. */
   readonly elsewhere: readonly Lease[];
 }
 
-/** The leases past their end, here and in other contexts. Reads only the log. Throws as the log. */
+/** The due leases, here and in other contexts. Reads only the log. Throws as the log. */
 export async function dueLeases(options: {
   log: Pick<AuditLog, 'entries'>;
   description: Place;
@@ -109,8 +108,8 @@ export async function dueLeases(options: {
 }
 
 /**
- * The open leases of all controllers, for what can do without them: a list, a remark. Says why they are not
- * known otherwise, as a sentence.
+ * The open leases of all controllers, for optional uses: a list, a remark. If they are unknown, returns why,
+ * as a sentence.
  * @throws TokenctlError `interrupted` only.
  */
 export async function knownLeases(
@@ -124,7 +123,7 @@ export async function knownLeases(
   }
 }
 
-/** The leases of one controller by the ids of their tokens, those that end first before others. */
+/** The leases of one controller by token id, those that end first in front. */
 export function leasesByToken(
   leases: readonly Lease[],
   description: Place,
@@ -134,7 +133,7 @@ export function leasesByToken(
   return Map.groupBy(ascending, ({ token }) => token?.id ?? 0);
 }
 
-/** The lease of an id, of the only one that begins so, or of the id of its token. Throws `not_found`. */
+/** The lease with this id, unique prefix of an id, or token id. Throws `not_found`. */
 export function requireLease(leases: readonly Lease[], id: string): Lease {
   const exact = leases.filter((lease) => lease.id === id || String(lease.token?.id) === id);
   const found = exact.length > 0 || id === '' ? exact : leases.filter((lease) => lease.id.startsWith(id));
@@ -152,7 +151,7 @@ export function requireLease(leases: readonly Lease[], id: string): Lease {
   );
 }
 
-/** When the end of a lease is to be, and what it is to be counted from. */
+/** The new end of a lease, and its reference time. */
 interface Extension {
   readonly lease: string;
   /** From now, in seconds. */
@@ -161,9 +160,9 @@ interface Extension {
 }
 
 /**
- * The lease with the end that it is to have. Reads only the log.
- *
- * @throws TokenctlError `not_found`; `usage` for one that ended, or whose token is not known, and for an end after that of the token.
+ * The lease with its new end. Reads only the log.
+ * @throws TokenctlError `not_found`; `usage` for a lease that ended, or whose token is unknown, and for an
+ * end after that of the token.
  */
 export async function planExtension(
   log: Pick<AuditLog, 'entries'>,
@@ -188,7 +187,7 @@ export async function planExtension(
   return { ...lease, until: until.toISOString() };
 }
 
-/** Records the end that {@link planExtension} gave a lease. Throws `audit_unavailable`. */
+/** Records the end that {@link planExtension} set. Throws `audit_unavailable`. */
 export async function extendLease(
   options: Omit<JournalOptions, 'operation'>,
   { id, token, until }: Lease,

@@ -2,7 +2,7 @@ import { type RecordedPath, recordedPaths } from '../../domain/access.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import { intendedIds, listOf, numbersIn, objectOf, objectsIn, textOf } from './journal.ts';
 
-/** What is counted of a run. Planned is what its first entry says. */
+/** The counts of a run. `planned` is from its first entry. */
 export const countNames = [
   'revoked',
   'refreshTokensRevoked',
@@ -16,10 +16,8 @@ export const countNames = [
   'notTried',
 ] as const;
 
-/** How many things of each kind. */
 export type RunCounts = Readonly<Record<(typeof countNames)[number], number>>;
 
-/** A count of nothing yet. */
 export function noCounts(): Record<(typeof countNames)[number], number> {
   return Object.fromEntries(countNames.map((name) => [name, 0])) as Record<
     (typeof countNames)[number],
@@ -27,20 +25,19 @@ export function noCounts(): Record<(typeof countNames)[number], number> {
   >;
 }
 
-/** A setting that was changed. */
 interface ChangedValue {
   readonly name: string;
   readonly before: unknown;
-  /** What it is since, where that was read again, or was to be. */
+  /** The value after the change, if it was or should have been re-read. */
   readonly after: unknown;
 }
 
-/** An intent that its run left without an outcome, and what was found out later. */
+/** An intent without an outcome from its own run, and what was found out later. */
 interface ClosedLater {
   readonly seq: number;
   readonly at: string;
   readonly actor: Entry['actor'];
-  /** How many of what it intended are gone, and how many are there; null where it is not told. */
+  /** How many of the intended tokens are gone, and how many still exist; null if unknown. */
   readonly gone: number | null;
   readonly alive: number | null;
 }
@@ -53,13 +50,13 @@ export interface RunAccount {
   readonly target: Entry['target'];
   readonly reason: string | null;
   readonly ticket: string | null;
-  /** What it was told to act on, where it says so. */
+  /** Its selection, if stated. */
   readonly selection: string | null;
-  /** Who approved it; null without an approval. */
+  /** The approver; null without an approval. */
   readonly approvedBy: string | null;
-  /** Whether the rule of two persons was set aside. */
+  /** Whether the four-eyes rule was bypassed. */
   readonly brokeGlass: boolean;
-  /** The incident, the users or the application that it is about, where it names them. */
+  /** The incident, users or application that it is about, if stated. */
   readonly subject: string | null;
   /** Of its first and its last entry. */
   readonly began: string;
@@ -68,16 +65,16 @@ export interface RunAccount {
   readonly last: number;
   readonly state: 'done' | 'partly' | 'refused' | 'interrupted' | 'unfinished' | 'noted';
   readonly counts: RunCounts;
-  /** The owners of most tokens that it was about to revoke. */
+  /** The owners of most tokens that it intended to revoke. */
   readonly owners: readonly { readonly user: string; readonly tokens: number }[];
   /** The number of owners not listed. */
   readonly moreOwners: number;
   readonly changes: readonly ChangedValue[];
-  /** Why things failed, the first ones. */
+  /** The first reasons of failures. */
   readonly failures: readonly string[];
-  /** The ways in that it left open, or did not check. */
+  /** The access paths that it left open or did not check. */
   readonly accessPaths: readonly RecordedPath[];
-  /** What it had revoked and found alive when reading again; null where it did not say. */
+  /** Tokens that it had revoked but found alive on re-reading; null if not stated. */
   readonly stillAlive: number | null;
   readonly closedLater: readonly ClosedLater[];
   /** The numbers of intents without an outcome. */
@@ -116,7 +113,7 @@ export class RunTally {
     this.#last = first;
   }
 
-  /** Whether nothing of it is open. */
+  /** Whether all its intents are closed. */
   get isClosed(): boolean {
     return this.#open.size === 0;
   }
@@ -184,7 +181,7 @@ export class RunTally {
   #close(entry: Entry): void {
     const { data, closes = 0 } = entry;
     const intent = this.#open.get(closes);
-    // Versions before 0.2.0 could record a second outcome of an intent. The first one counts.
+    // Versions before 0.2.0 could record a second outcome for an intent. The first one counts.
     if (intent === undefined && closes >= this.#first.seq) return;
     this.#open.delete(closes);
     const { step, result } = data;
@@ -227,7 +224,7 @@ export class RunTally {
     if (failed.length > 0) this.#isWhole = false;
   }
 
-  /** The outcome of a single act: a token, settings, users. */
+  /** The outcome of a single action: a token, settings, users. */
   #single({ operation, data }: Entry, intent: Entry | undefined): void {
     const isDone = data['result'] === 'done';
     if (operation === 'tokens.create') this.#counts.created += isDone ? 1 : 0;
@@ -252,7 +249,7 @@ function locked(data: Entry['data'], key: 'before' | 'locked'): Readonly<Record<
   return Object.fromEntries(settings.map((lock) => [String(lock['name']), lock[key]]));
 }
 
-/** Whether the outcome of an operation says that nothing is left, and nothing unchecked. */
+/** Whether the outcome of an operation states that nothing remains or is unchecked. */
 function isWhole(data: Entry['data']): boolean {
   const { verified, interrupted, stopped, stillAlive } = data;
   const isOver = interrupted !== true && objectOf(stopped) === undefined;

@@ -3,13 +3,12 @@ import type { Change } from '../journal/operation-run.ts';
 import { LeaseReader } from '../journal/recorded-leases.ts';
 import { type EndedLease, endLeases } from './end-leases.ts';
 
-/** How many tokens are revoked before the log is read again. */
+/** The number of tokens to revoke before the log is re-read. */
 const AT_ONCE = 100;
 
 /**
- * Ends leases that are past their end, some at a time. Before each part the log is read again: an end that was moved or taken back
- * meanwhile is left, and is not among the results.
- *
+ * Ends due leases in batches. Re-reads the log before each batch: a lease whose end was moved or withdrawn in
+ * the meantime is skipped, and is not among the results.
  * @throws TokenctlError as {@link endLeases}.
  */
 export async function endDueLeases(change: Change, leases: readonly Lease[]): Promise<readonly EndedLease[]> {

@@ -12,25 +12,26 @@ import type { RevocationReport } from '../revocation/revocation-report.ts';
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
 import { unseenPart } from '../scope/visibility.ts';
 
-/** What became of a lease that was to end. */
+/** The result of ending a lease. */
 export interface EndedLease {
   readonly lease: string;
-  /** Its token; null where that is not known. */
+  /** Its token; null if unknown. */
   readonly token: number | null;
   readonly owner: string;
-  /** Null where it is left. */
+  /** Null if it remains. */
   readonly how: LeaseEnding | null;
-  /** Why it is left, as a sentence without a full stop; null where it ended. */
+  /** Why it remains, as a sentence without a full stop; null if it ended. */
   readonly why: string | null;
 }
 
 /**
- * Ends leases now: revokes their tokens, verifies that, and records what became of each. A token is revoked only if it is that of the
- * lease: another one can have its number where a database was restored. One that is not listed is gone, if the account would see
- * it; running it again finishes the work. What began at another address is left: here may be a copy of the controller.
- *
- * @param change.isMoved A person says that the controller of the leases is here now, and that tokens which are not here are gone.
- * @throws TokenctlError `audit_unavailable`, and what the target throws where nothing could be tried.
+ * Ends leases now: revokes their tokens, verifies that, and records each result. A token is revoked only if
+ * it is the lease's token: after a database restore, another token can have its id. An unlisted token is gone
+ * if the account would see it. Leases that began at another address are skipped: this may be a copy of the
+ * controller. Running it again finishes the work.
+ * @param change.isMoved Set if a person confirmed that the controller of the leases is here now, and that
+ * tokens which are not here are gone.
+ * @throws TokenctlError `audit_unavailable`, and what the target throws if nothing could be tried.
  */
 export async function endLeases(
   { isMoved = false, ...change }: Change & { readonly isMoved?: boolean },
@@ -60,17 +61,19 @@ const WORDS: Readonly<Record<LeaseEnding, string>> = {
   unmade: 'no token was created',
 };
 
-/** The tokens of leases, and the numbers that are in use, be it by others. */
+/** The tokens of leases, and the ids in use, even by other tokens. */
 interface Found {
   readonly found: ReadonlyMap<Lease, readonly Token[]>;
   readonly listed: ReadonlySet<number>;
 }
 
-/** The tokens of leases that are there: one of each at most, unless its creation was cut off, and others have copied its description. */
+/**
+ * The existing tokens of leases: one each, unless others copied the description of an interrupted creation.
+ */
 async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'target'>): Promise<Found> {
   const found = new Map<Lease, Token[]>();
   const listed = new Set<number>();
-  // A token can have two leases: that of a sunset and that of a rotation.
+  // A token can have two leases: from a sunset and from a rotation.
   const byId = Map.groupBy(
     leases.filter(({ token }) => token !== null),
     ({ token }) => token?.id ?? 0,
@@ -91,10 +94,10 @@ async function tokensOf(leases: readonly Lease[], { target }: Pick<Change, 'targ
   return { found, listed };
 }
 
-/** How far the recorded clock of a controller may be off, in milliseconds. */
+/** The tolerance for a controller's recorded clock, in milliseconds. */
 const CLOCKS_MS = 60_000;
 
-/** Whether the target still lists the token of a lease; true where this account would not see it. */
+/** Whether the target still lists the token of a lease; true if this account would not see it. */
 export async function isThere(
   { target, description }: Pick<Change, 'target' | 'description'>,
   lease: Lease,
@@ -167,7 +170,7 @@ function elsewhereText({ target }: Lease): string {
   return `It was created at ${target['address']} (context ${target['context']}). A copy of that controller contains the same token`;
 }
 
-/** That leases were left, as an error with what to do; undefined if all ended. */
+/** The error that leases remain, with what to do; undefined if all ended. */
 export function leftLeases(ended: readonly EndedLease[], hint: string): TokenctlError | undefined {
   const left = ended.filter(({ how }) => how === null);
   const [first] = left;

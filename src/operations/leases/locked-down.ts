@@ -12,9 +12,8 @@ interface Place {
 }
 
 /**
- * Makes no token for an account that is locked down: who locked it down meant the programs of it as well.
- *
- * @param of.owner The account; by default that of the context.
+ * Refuses a token for a locked-down account: the lockdown also applies to its programs.
+ * @param of.owner The account; default: that of the context.
  * @param of.what Who gets no token, as the subject of a sentence.
  * @throws TokenctlError `not_approved`; as the log and the target throw.
  */

@@ -10,21 +10,22 @@ import { knownSettings } from '../scope/known-settings.ts';
 import { createToken, leaseEnd } from '../tokens/create-token.ts';
 import { endLeases } from './end-leases.ts';
 
-/** A token with an end that is earlier than that of the settings. */
+/** A token that ends earlier than the settings say. */
 export interface LimitedToken extends CreatedToken {
-  /** When it ends, by the clock of the controller. */
+  /** When it ends, by the controller's clock. */
   readonly until: Date;
-  /** The id of its lease; null where the target stores the end. */
+  /** The id of its lease; null if the target stores the end. */
   readonly lease: string | null;
 }
 
 /**
- * Creates a token that ends after so many seconds. A database stores the end in the row, and tokenctl's own service does for `create`;
- * another REST API takes none. Over REST a lease is recorded before the token is made, and is over once the target stored the end.
- *
- * @param options.why With `exec`, `rotation` and `broker`, a lease is recorded in any case: the token is to end before its lifetime.
- * @throws TokenctlError `usage` for a longer lifetime than the controller's, where that is known before, and otherwise once the token is
- * revoked again; and as {@link createToken}.
+ * Creates a token that ends after this many seconds. A database stores the end in the row, as does tokenctl's
+ * own service for `create`; other REST APIs do not accept an end. Over REST a lease is recorded before the
+ * token is created, and is closed once the target stored the end.
+ * @param options.why With `exec`, `rotation` and `broker`, a lease is always recorded: the token is to end
+ * before its lifetime.
+ * @throws TokenctlError `usage` for a lifetime longer than the controller's: before the creation if that is
+ * known, otherwise after the token is revoked again; and as {@link createToken}.
  */
 export async function makeLimitedToken(
   options: Change & {
@@ -38,10 +39,10 @@ export async function makeLimitedToken(
   },
 ): Promise<LimitedToken> {
   const { request, seconds, why, consumer, origin, ...change } = options;
-  // A broker asks when it starts, and not for each token.
+  // A broker checks this when it starts, not for each token.
   if (why !== 'broker') await requireWithinLifetime(change.target, seconds);
   const isRole = change.description.credential === 'database_role';
-  // The end of a lease of a program can be moved, that of the service cannot.
+  // A program's lease can be moved; an end stored by the service cannot.
   const isStored = isRole || (why === 'create' && storesEnds(change.description));
   const lease: LeaseOrder | undefined =
     isRole && why === 'create'
@@ -75,7 +76,7 @@ export async function makeLimitedToken(
   throw tooLong(seconds, lifetime, fate);
 }
 
-/** Whether a target stores the end of a token that is asked for: a database, or tokenctl's own service. */
+/** Whether a target stores a token's requested end: a database, or tokenctl's own service. */
 export function storesEnds({
   credential,
   dialect,
@@ -83,7 +84,7 @@ export function storesEnds({
   return credential === 'database_role' || dialect === 'service';
 }
 
-/** By how much the stored expiry of a token may be before the end that it was asked for, in milliseconds. */
+/** How much earlier than requested a stored expiry may be, in milliseconds. */
 const ROUNDING_MS = 1000;
 
 /** Refuses a lifetime longer than that of new tokens (`usage`), if this account may read the settings. */

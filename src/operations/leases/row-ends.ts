@@ -3,15 +3,14 @@ import { Journal } from '../journal/journal.ts';
 import type { Change } from '../journal/operation-run.ts';
 import { isLeaseHere, readLeases } from '../journal/recorded-leases.ts';
 
-/** How many rows are written before that is recorded. */
+/** The number of rows to write before recording them. */
 const AT_ONCE = 1000;
 
 /**
- * Writes into the rows of tokens what the audit log says of their ends: the end of an open lease, and the old expiry of one that was
- * taken back. A row that holds what no one recorded is left, and its lease is one without a row from then on. What was cut off
- * before is done as well: running it again finishes the work. Nothing is done at a target that stores no ends.
- *
- * @returns The leases whose rows were left.
+ * Writes token ends from the audit log into the token rows: the end of an open lease, and the old expiry of a
+ * withdrawn one. A row with an unrecorded value is skipped; its lease then counts as a lease without a row.
+ * Running it again finishes interrupted work. Does nothing at a target that stores no ends.
+ * @returns The leases whose rows were skipped.
  * @throws TokenctlError `audit_unavailable`, and as the target.
  */
 export async function writeRowEnds(change: Change, known?: readonly Lease[]): Promise<readonly Lease[]> {

@@ -12,34 +12,31 @@ import { confirmStored, type Delivery, deliver, undone } from '../rotation/deliv
 import { createToken, leaseEnd } from '../tokens/create-token.ts';
 import type { OldToken } from './recorded-migrations.ts';
 
-/** What a migration came to for one token. */
 interface MigrationResult {
   /** The id of the controller's token. */
   readonly old: number;
   readonly owner: string;
-  /** The id of the gateway's token; null where it got none. */
+  /** The id of the gateway's token; null if none was created. */
   readonly token: number | null;
-  /** Where its value is. */
+  /** Where its value is stored. */
   readonly place: string;
-  /** Why it got none, as a sentence without a full stop; null where it got one. */
+  /** Why none was created, as a sentence without a full stop; null if one was. */
   readonly why: string | null;
 }
 
-/** What a migration came to. */
 export interface MigrationReport extends RunEnd {
   readonly results: readonly MigrationResult[];
-  /** Tokens of earlier runs whose values were lost: what became of each. */
+  /** Results for tokens of earlier runs whose values were lost. */
   readonly leftovers: readonly EndedLease[];
 }
 
-/** Tokens to make on a gateway, in whose change this is. */
+/** The tokens to create on the gateway that the change is for. */
 interface MigrationOptions extends Change {
-  /** Of the plan, those that need a new token. */
+  /** The planned tokens that need a new token. */
   readonly tokens: readonly StoppingToken[];
-  /** The controller. */
   readonly from: TargetDescription;
   readonly leases: LeaseReader;
-  /** Opens the place of a token's value. */
+  /** Opens the store of a token's value. */
   readonly openStore: (consumer: string) => Promise<SecretStore>;
   readonly onProgress?: (progress: {
     readonly done: number;
@@ -48,22 +45,24 @@ interface MigrationOptions extends Change {
   }) => void;
 }
 
-/** Under which name the value of a new token is stored: by its controller, of which one gateway can have several, and the id of the old one. */
+/**
+ * The name to store a new token's value under: the controller (a gateway can have several) and the old id.
+ */
 function consumerOf({ id }: Pick<StoppingToken, 'id'>, { installUuid, address }: TargetDescription): string {
   const controller = installUuid ?? createHash('sha256').update(address).digest('hex');
   return `migrated-${controller.slice(0, 8)}-${id}`;
 }
 
 /**
- * After how many seconds a new token is to end whose value was not delivered. One of a killed run is ended by the next run, whenever that
- * is, and by the job `lease-end` after this time.
+ * When an undelivered new token ends, in seconds. One of a killed run is ended by the next run at any time,
+ * or by the job `lease-end` after this time.
  */
 const UNDELIVERED_S = 3600;
 
 /**
- * Makes a token on the gateway for each of these of the controller: identified there, written to its place and read back. The old ones stay as
- * they are. Until its value is delivered, a new token has a lease. One that cannot be made or delivered keeps no other from it.
- *
+ * Creates a gateway token for each of these controller tokens: identifies it there, writes it to its store
+ * and reads it back. The old tokens stay unchanged. Until its value is delivered, a new token has a lease. A
+ * failure for one token does not stop the others.
  * @throws TokenctlError `busy` while another process migrates tokens to this gateway, and as the audit log.
  */
 export async function migrateTokens(options: MigrationOptions): Promise<MigrationReport> {
@@ -103,7 +102,7 @@ export async function migrateTokens(options: MigrationOptions): Promise<Migratio
   return { results, leftovers, ...run.ending(results.length === tokens.length) };
 }
 
-/** Two at a time would make two tokens for one. */
+/** Two concurrent runs would create two tokens for one. */
 async function requireAlone({ leases, description }: MigrationOptions, run: OperationRun): Promise<void> {
   const begun = (await leases.begun(MIGRATE)).filter(
     ({ target }) => target['address'] === description.address,
@@ -121,7 +120,7 @@ interface Part {
   readonly run: OperationRun;
 }
 
-/** What became of one token, and the leases of earlier runs whose tokens are stored, or may be. */
+/** The result for one token, and the leases of earlier runs whose tokens are stored, or may be. */
 interface Migrated {
   readonly result: MigrationResult;
   readonly keeps: readonly Lease[];
@@ -165,7 +164,7 @@ async function migrateOne(options: MigrationOptions, part: Part): Promise<Migrat
 /** Nothing is done without the log. */
 const OF_THE_LOG: ReadonlySet<string> = new Set(['audit_unavailable', 'outcome_unrecorded', 'log_broken']);
 
-/** Whether a stored value is of an earlier migration of the same token, and the gateway does not accept it any more. */
+/** Whether a stored value is from an earlier migration of the token, and the gateway no longer accepts it. */
 async function isStale(
   { leases, target, description }: MigrationOptions,
   { consumer, over }: { readonly consumer: string; readonly over: Parameters<SecretStore['write']>[0] },
@@ -178,7 +177,7 @@ async function isStale(
   return true;
 }
 
-/** Makes a token and sees that the gateway knows it. */
+/** Creates a token and checks that the gateway recognizes it. */
 async function make(delivery: Delivery, old: StoppingToken) {
   const { consumer, store: _store, leases: _leases, stated: _stated, ...change } = delivery;
   const lease = {
@@ -190,7 +189,7 @@ async function make(delivery: Delivery, old: StoppingToken) {
   const request = { scope: old.scope, description, user: username };
   const created = await createToken({ ...change, request, lease });
   const made = { ...created, until: leaseEnd(created.token, lease), lease: lease.id };
-  // An account can get another name between the plan and this.
+  // An account may have been renamed since the plan.
   const isOwner = created.token.user?.id === old.account?.id;
   for await (const { live, ids } of change.target.identify([made.value])) {
     if (isOwner && live && ids.includes(made.token.id)) return made;

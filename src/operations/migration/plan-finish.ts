@@ -4,27 +4,26 @@ import { isSameInstant, newTokens, requireSides, type Sides } from './plan-migra
 import type { MigratedToken } from './recorded-migrations.ts';
 
 /**
- * Why an old token stays: `new_unused`: nothing used the new one yet. `old_used`: the old one was used lately, or that is not known.
- * `new_gone`: the new one is not listed, or its last use is not known.
+ * Why an old token stays. `new_unused`: the new one was not used yet. `old_used`: the old one was used
+ * recently, or this is unknown. `new_gone`: the new one is not listed, or its last use is unknown.
  */
 export type WaitsFor = 'new_unused' | 'old_used' | 'new_gone';
 
-/** A token of the controller whose new one was delivered. */
+/** A token of the controller whose new token was delivered. */
 export interface FinishingToken {
   readonly old: number;
   readonly owner: string;
   readonly token: number;
-  /** Null for never; undefined where it is not known. */
+  /** Null for never; undefined if unknown. */
   readonly oldLastUsed: Date | null | undefined;
   readonly newLastUsed: Date | null | undefined;
-  /** Null where the old token can be revoked. */
+  /** Null if the old token can be revoked. */
   readonly waitsFor: WaitsFor | null;
 }
 
 /**
- * Tells which old tokens can be revoked: the new one was used, and the old one was not used since an instant. Reads only; tokens that are
- * gone from the controller are left out.
- *
+ * Determines which old tokens can be revoked: the new one was used, and the old one was not used since an
+ * instant. Reads only; tokens that no longer exist on the controller are omitted.
  * @throws TokenctlError as the targets, `usage` and `permission_refused` as {@link requireSides}.
  */
 export async function planFinish(

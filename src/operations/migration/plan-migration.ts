@@ -18,15 +18,15 @@ import { requireFullView } from '../scope/visibility.ts';
 import { lastUses } from '../sunset/sunset.ts';
 import type { MigratedToken } from './recorded-migrations.ts';
 
-/** Which tokens of a controller stop, and what is to be done about each. */
+/** The tokens of a controller that stop working, and what to do about each. */
 export interface MigrationPlan {
   /** Ascending by id. */
   readonly tokens: readonly StoppingToken[];
-  /** The controller's applications that have living tokens. */
+  /** The controller's applications that have live tokens. */
   readonly applications: readonly ApplicationTwin[];
-  /** How many tokens need what. */
+  /** Number of tokens per next step. */
   readonly counts: Readonly<Record<NextStep, number>>;
-  /** Owners of living tokens without an account on the gateway. */
+  /** Owners of live tokens without an account on the gateway. */
   readonly withoutAccount: readonly string[];
   /** What could not be read, as sentences without a full stop. */
   readonly unknown: readonly string[];
@@ -39,15 +39,14 @@ export interface Sides {
 }
 
 interface PlanOptions extends Sides {
-  /** Tokens that were not used since get no new one. */
+  /** Tokens not used since then get no new one. */
   readonly usedSince: Date;
-  /** The tokens of the controller that have a new one already. */
+  /** The controller's tokens that already have a new one. */
   readonly migrated: readonly MigratedToken[];
 }
 
 /**
- * Refuses to compare what cannot be compared: sides of the wrong kind, and accounts that see only part.
- *
+ * Refuses sides of the wrong kind, and accounts that do not see everything.
  * @throws TokenctlError `usage`, `permission_refused`
  */
 export function requireSides(from: TargetDescription, to: TargetDescription): void {
@@ -64,8 +63,8 @@ export function requireSides(from: TargetDescription, to: TargetDescription): vo
 }
 
 /**
- * Lists the living tokens of a controller, with the account of each owner on the gateway, and what is to be done about each. Reads only.
- *
+ * Lists the live tokens of a controller, with each owner's account on the gateway, and what to do about each.
+ * Reads only.
  * @throws TokenctlError as {@link requireSides}, and as the targets.
  */
 export async function planMigration(options: PlanOptions): Promise<MigrationPlan> {
@@ -115,7 +114,7 @@ export async function planMigration(options: PlanOptions): Promise<MigrationPlan
   };
 }
 
-/** The gateway's tokens that took the place of others, as it lists them now. */
+/** The gateway's tokens that replaced others, as it lists them now. */
 export async function newTokens(
   target: Target,
   migrated: readonly MigratedToken[],
@@ -130,10 +129,10 @@ export async function newTokens(
   return new Map(listed.filter(isSame).map((token) => [token.id, token]));
 }
 
-/** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */
+/** The precision of a token's creation time differs: microseconds over REST, milliseconds in a database. */
 const SAME_MS = 1000;
 
-/** Whether a token is the one that was recorded, and not another one with its number. */
+/** Whether a token is the recorded one, not another one with its id. */
 export function isSameInstant(recorded: string, created: Date): boolean {
   return Math.abs(Date.parse(recorded) - created.getTime()) < SAME_MS;
 }
@@ -145,7 +144,7 @@ async function usersOf({ users }: Target): Promise<SideUsers> {
   };
 }
 
-/** The twins of those applications of the controller that have these ids. */
+/** The counterparts of the controller's applications with these ids. */
 async function twinsOf({ from, to }: Sides, ids: readonly number[]): Promise<readonly ApplicationTwin[]> {
   const used = new Set(ids);
   if (used.size === 0) return [];
@@ -155,7 +154,7 @@ async function twinsOf({ from, to }: Sides, ids: readonly number[]): Promise<rea
   return matchApplications(await placed(from.target, own), await placed(to.target, others));
 }
 
-/** Applications with the names of their organizations, as far as this account may read them. */
+/** Applications with their organizations' names, if this account may read them. */
 async function placed(
   { applications, users }: Target,
   listed: readonly { readonly id: number; readonly name: string }[],

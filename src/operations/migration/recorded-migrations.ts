@@ -4,35 +4,33 @@ import { isSameController, objectOf } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
-/** A target as far as it names a controller. */
+/** The fields of a target that identify a controller. */
 type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
 
-/** A token of a controller whose place a token of the gateway has taken, as the audit log has it. */
+/** A controller's token that was replaced by a gateway's token, from the audit log. */
 export interface MigratedToken {
   readonly old: {
     readonly id: number;
     /** RFC 3339, as the controller states it. */
     readonly created: string;
   };
-  /** The gateway's token. */
   readonly token: number;
-  /** What tells that from another token with its number; null where its creation is not in the log any more. */
+  /** Distinguishes it from another token with its id; null if the log no longer has its creation. */
   readonly subject: LeaseSubject | null;
   /** When its value was delivered (RFC 3339). */
   readonly at: string;
 }
 
-/** What the entries of a migration state of the old token. */
+/** A migration's data about the old token in its entries. */
 export interface OldToken {
   readonly id: number;
   readonly created: string;
-  /** The controller, as entries name it. */
+  /** The controller, as entries identify it. */
   readonly target: Readonly<Record<string, string>>;
 }
 
 /**
- * Reads which tokens of a controller have a new one on a gateway whose value was delivered.
- *
+ * Reads which tokens of a controller have a new token on a gateway whose value was delivered.
  * @throws TokenctlError as the log.
  */
 export async function readMigrations(

@@ -2,10 +2,9 @@ import type { Secret } from '@tokenctl/common/secret.ts';
 import type { IncidentEntry } from '../../domain/incident/incident.ts';
 import type { TreeState } from '../../domain/merkle-tree.ts';
 
-/** What one entry of the audit log states, before it has a number and a time. */
+/** An entry to append, without its number and time. */
 export type EntryDraft = Omit<IncidentEntry, 'seq' | 'at'>;
 
-/** A recorded entry. */
 export interface Entry extends IncidentEntry {
   /** The version of the entry format. */
   readonly v: 1;
@@ -18,9 +17,8 @@ export interface Entry extends IncidentEntry {
   readonly open: readonly number[];
 }
 
-/** Which entries are meant, of any number. */
 export interface EntrySelection {
-  /** Those of these operations, in dotted form and whole. */
+  /** The full operation names, in dotted form. */
   readonly operations: readonly string[];
 }
 
@@ -30,84 +28,82 @@ export interface Head {
   readonly hash: string;
 }
 
-/** Where and how a log's chain does not hold. */
+/** The first break in a log's chain. */
 export interface LogBreak {
-  /** The first line that is not as it was, counted from 1; in a database the row. */
+  /** The first line that does not match, counted from 1; in a database the row. */
   readonly line: number;
-  /** The file that the line is in, where the log has several. */
+  /** The file of the line, if the log has several. */
   readonly file?: string;
-  /** The number of the entry that belongs there: all before it hold. */
+  /** The expected number of the entry: all entries before it are intact. */
   readonly expected: number;
-  /** The number that the entry on this line claims; null where it claims none. */
+  /** The number that the entry on this line claims; null if it claims none. */
   readonly seq: number | null;
   readonly problem: 'unreadable' | 'edited' | 'removed' | 'inserted' | 'reordered' | 'emptied';
-  /** What was found, as a sentence. */
+  /** The break as a sentence. */
   readonly message: string;
 }
 
 /**
- * What a whole reading of a log found. `break` is null where the chain holds. A chain cannot tell that
- * its end was cut off or that its last entry was edited: `head` compared with one kept elsewhere can.
+ * The result of reading a whole log. `break` is null if the chain is intact. A chain alone cannot show that
+ * its end was cut off or that its last entry was edited: comparing `head` with a copy kept elsewhere can.
  */
 export interface LogVerification {
-  /** The number up to which the entries hold. */
+  /** The number of the last intact entry. */
   readonly entries: number;
-  /** The number up to which retention removed them; absent where the first one is there. */
+  /** The number of the last entry removed by retention; absent if the first entry exists. */
   readonly removed?: number;
   /** The head of the log after them. */
   readonly head: Head;
   readonly break: LogBreak | null;
-  /** The length of an unfinished last line, 0 for none: an append that a crash cut short. */
+  /** The length of an unfinished last line, left by a crash during an append; 0 for none. */
   readonly tornBytes: number;
 }
 
 /** Receives the lines of a log while it is verified. */
 export interface LogObserver {
-  /** Before the first line, where retention removed what was before: the tree of that. */
+  /** Called before the first line if retention removed entries, with the tree of the removed ones. */
   begins(before: TreeState): void;
-  /** Each line that holds, in order, without its line feed. */
+  /** Called for each intact line, in order, without its line feed. */
   line(bytes: Uint8Array): void;
 }
 
-/** Who does something to the log itself, and in which run. */
+/** The actor and run of a change to the log itself. */
 export type LogActor = Pick<EntryDraft, 'actor' | 'run'>;
 
-/** A file that was closed, and the first entry of the one that follows. */
+/** A closed file, and the first entry of the next one. */
 export interface Rotation {
   readonly archive: string;
   readonly entry: Entry;
 }
 
-/** Files that were removed. */
 export interface Pruning {
   readonly files: readonly string[];
-  /** The entry that says so. */
+  /** The entry that records the removal. */
   readonly entry: Entry;
 }
 
 /**
- * The audit log. `append` returns only when the entry is on stable storage, and throws
- * `TokenctlError` (`audit_unavailable`) otherwise: await it before making a change. An intent has one outcome: a
- * second one is refused (`intent_closed`), whichever process appends it.
+ * The audit log. `append` returns only when the entry is on stable storage, and throws `TokenctlError`
+ * (`audit_unavailable`) otherwise: await it before making a change. An intent has one outcome: a second one
+ * from any process is refused (`intent_closed`).
  */
 export interface AuditLog {
   append(draft: EntryDraft): Promise<Entry>;
   /**
-   * Streams the entries, first to last, from the one of this number. `only` leaves out all others, many times
-   * faster than reading them: what evidently states another operation is read no further. Throws `log_broken`
-   * at a line that is no entry.
+   * Streams the entries in order, starting at this number. `only` skips other operations, many times faster
+   * than reading them: lines that clearly state another operation are not parsed. Throws `log_broken` at a
+   * line that is not an entry.
    */
   entries(from?: number, only?: EntrySelection): AsyncIterable<Entry>;
   head(): Promise<Head>;
-  /** Reads the whole log and checks its chain. */
   verify(observer?: LogObserver): Promise<LogVerification>;
-  /** Marks a run as being worked on, until disposed of or the process ends. Taken before its first intent. */
+  /** Locks a run until disposed of or the process ends. Call it before the run's first intent. */
   lockRun(run: string): Promise<Disposable>;
-  /** The intents without an outcome whose run no process has locked: what a killed process left behind. */
+  /** The intents without an outcome whose run no process has locked, left by killed processes. */
   abandonedIntents(): Promise<readonly Entry[]>;
   /**
-   * Closes the log's file and goes on in a new one, whose first entry follows from the last of the old; null
-   * for an empty log. Absent if the log is not a file.
+   * Closes the log's file and continues in a new one, whose first entry is chained to the last of the old;
+   * null for an empty log. Absent if the log is not a file.
    * @throws TokenctlError `log_broken`, `audit_unavailable`.
    */
   rotate?(actor: LogActor): Promise<Rotation | null>;
@@ -118,8 +114,8 @@ export interface AuditLog {
    */
   prune?(before: Date, actor: LogActor): Promise<Pruning | null>;
   /**
-   * The names of the files that `prune` would remove after a rotation; the current file goes by its own name.
-   * Absent with `prune`.
+   * The names of the files that `prune` would remove after a rotation, with the current file under its
+   * current name. Absent with `prune`.
    * @throws TokenctlError `audit_unavailable`.
    */
   filesToPrune?(before: Date): Promise<readonly string[]>;
@@ -128,17 +124,17 @@ export interface AuditLog {
 
 /** Stores the keys that sign checkpoints, in the text form of `domain/note-key.ts`. */
 export interface LogKeys {
-  /** Keeps a new key. Throws `configuration` where there is one already, or it cannot be kept. */
+  /** Stores a new key. Throws `configuration` if one exists, or it cannot be stored. */
   create(key: { readonly signer: Secret; readonly verifier: string }): Promise<void>;
   /** The private key. Throws `configuration` if it is missing or cannot be read. */
   signer(): Promise<Secret>;
   /**
-   * The public keys, oldest first: those that were replaced still verify what they signed.
+   * The public keys, oldest first: replaced ones still verify what they signed.
    * @throws TokenctlError `configuration` if they are missing or cannot be read.
    */
   verifiers(): Promise<readonly string[]>;
-  /** Keeps a key beside the one in use, which {@link LogKeys.adopt} puts in its place. */
+  /** Stores a key next to the one in use, for {@link LogKeys.adopt}. */
   stage(signer: Secret): Promise<void>;
-  /** Puts the staged key, whose public one is given, in the place of the one in use. */
+  /** Replaces the key in use with the staged key, whose public key is given. */
   adopt(verifier: string): Promise<void>;
 }

@@ -1,39 +1,40 @@
-/** An identity that is used now, and the limits of its rule. */
+/** The use of an identity, and the limits of its rule. */
 export interface IdentityUse {
-  /** The digest that names the identity. */
+  /** The digest that identifies the identity. */
   readonly id: string;
   readonly rule: string;
-  /** How long its token lives at most, in milliseconds. */
+  /** The maximum lifetime of its token, in milliseconds. */
   readonly lifetimeMs: number;
-  /** How long it is remembered, in milliseconds: for as long as it could be presented again. */
+  /** How long it is remembered, in milliseconds: as long as it could be presented again. */
   readonly rememberMs: number;
-  /** How many tokens of the rule may live at a time, and how many may be made within an hour. */
+  /** The maximum number of live tokens of the rule, and of tokens created per hour. */
   readonly live: number;
   readonly hourly: number;
 }
 
-/** `used` before; or as many tokens of the rule as may, `live` or were made within the hour (`hourly`). */
+/** `used`: the identity was used before. `live`, `hourly`: a limit of the rule was reached. */
 export type Admission = 'admitted' | 'used' | 'live' | 'hourly';
 
 /**
- * Which identities were used, and how many tokens of each rule live, shared by all replicas. What a method wrote is on stable storage
- * when it returns. Every method throws `TokenctlError` (`database_unreachable`) if it does not respond.
+ * Records used identities and the live tokens of each rule, shared by all replicas. What a method wrote is on
+ * stable storage when it returns. Every method throws `TokenctlError` (`database_unreachable`) if the store
+ * does not respond.
  */
 export interface IdentityStore {
-  /** Uses an identity, once, and counts its token as living. */
+  /** Marks an identity as used, once, and counts its token as live. */
   admit(use: IdentityUse): Promise<Admission>;
-  /** Takes that back: no token was made. */
+  /** Reverts an admission: no token was created. */
   withdraw(id: string): Promise<void>;
-  /** Notes the fingerprint of the token that an identity got. */
+  /** Records the fingerprint of the token that an identity got. */
   made(id: string, fingerprint: string): Promise<void>;
-  /** Counts the token of a fingerprint as living no more. */
+  /** No longer counts the token with this fingerprint as live. */
   ended(fingerprint: string): Promise<void>;
-  /** Forgets what can neither be presented again nor counts. */
+  /** Deletes identities that can no longer be presented and no longer count. */
   forget(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Why an identity gets no token, or a request is not understood. */
+/** Why an identity gets no token, or a request is invalid. */
 export type BrokerProblem =
   | Exclude<Admission, 'admitted'>
   | 'invalid_request'
@@ -45,7 +46,7 @@ export type BrokerProblem =
   | 'several_rules'
   | 'stopped';
 
-/** A request for a token that is refused. The message holds no secret. */
+/** A refused token request. The message contains no secret. */
 export class BrokerRefusal extends Error {
   override readonly name = 'BrokerRefusal';
   readonly problem: BrokerProblem;

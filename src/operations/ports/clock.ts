@@ -8,10 +8,7 @@ export interface Clock {
 
 /** The current time and timers, passed in so that tests can simulate years. */
 export interface SchedulerClock extends Clock {
-  /**
-   * Waits this many milliseconds of the clock's time, or until the signal is aborted. It returns in both cases, and
-   * the caller checks the signal.
-   */
+  /** Waits this many milliseconds of this clock, or until the signal is aborted, which the caller checks. */
   wait(milliseconds: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -31,8 +28,8 @@ interface ComparedClock {
 }
 
 /**
- * The clock of a controller, by which tokens expire and its records are dated; that of this machine if the target does not tell
- * the time, or if it may be the same.
+ * The clock of a controller, which decides when tokens expire and dates its records. This machine's clock if
+ * the target does not report the time, or if both may be the same.
  */
 export function controllerClock(machine: Clock, { clock }: ComparedClock): Clock {
   if (clock === undefined || certainlyAhead(clock) === 0) return machine;
@@ -40,8 +37,9 @@ export function controllerClock(machine: Clock, { clock }: ComparedClock): Clock
 }
 
 /**
- * An instant that has not passed on the controller: the end of a period that is to have everything up to now.
- * @param clock As of {@link controllerClock}, which may be behind by twice what is uncertain.
+ * An instant that has not passed on the controller: the end of a period that should include everything up to
+ * now.
+ * @param clock From {@link controllerClock}; may be behind by twice the uncertainty.
  */
 export function endOfNow(clock: Clock, compared: ComparedClock): Date {
   return new Date(clock.now().getTime() + 2 * Math.ceil(compared.clock?.uncertaintyMs ?? 0));

@@ -1,52 +1,52 @@
 import type { DirectoryUser, DirectoryUsers, Identifier } from '../../domain/directory-users.ts';
 
-/** A source that says who is there and who is disabled: an LDAP directory, or the API of an identity provider. */
+/** A source of current and disabled users: an LDAP directory, or the API of an identity provider. */
 export interface Directory {
-  /** What the configuration calls it. */
+  /** Its name in the configuration. */
   readonly name: string;
   /**
-   * Reads all users, each once. An account that expired before `now`, by the clock of the controller, is
-   * disabled. Throws for an answer that is not complete, as well as for one that cannot be had.
+   * Reads all users, each once. An account that expired before `now`, by the controller's clock, is disabled.
+   * Throws if the answer is incomplete or unavailable.
    */
   read(options: { readonly now: Date; readonly signal?: AbortSignal | undefined }): Promise<DirectoryUsers>;
   /**
-   * Asks for users one by one, whatever {@link read} listed: a list may end early and look whole.
-   * @returns An answer to each question, in their order. What goes wrong with one is its answer.
-   * @throws TokenctlError if nothing can be asked.
+   * Queries users one by one, regardless of what {@link read} listed: a truncated list may look complete.
+   * @returns An answer to each question, in the same order. The failure of a question is its answer.
+   * @throws TokenctlError if nothing can be queried.
    */
   lookUp(
     asked: readonly Identifier[],
     options: { readonly now: Date; readonly signal?: AbortSignal | undefined },
   ): Promise<readonly DirectAnswer[]>;
-  /** Which users of the controller it speaks for. */
+  /** How users of the controller are matched with its users. */
   readonly rules: MatchRules;
 }
 
-/** The users whom a directory has by an identifier; or why it did not say so, as a clause. */
+/** The users with an identifier; or why the directory did not answer, as a clause. */
 export type DirectAnswer = { readonly found: readonly DirectoryUser[] } | { readonly why: string };
 
-/** How users of the controller are matched to users of a directory. */
+/** How users of the controller are matched with users of a directory. */
 export interface MatchRules {
   /**
-   * The backends of the controller whose accounts are of this directory: users with such an account who are not in the
-   * directory are gone. Where there is none, a user who is missing is listed only.
+   * The controller's backends whose accounts belong to this directory: users with such an account who are not
+   * in the directory have left. If empty, a missing user is only listed.
    */
   readonly accounts: readonly string[];
   /**
-   * Normalized names of the entries of an LDAP directory below which its users are; absent elsewhere. A user with another LDAP name,
-   * or without one and without an account of `accounts`, is of another directory.
+   * Normalized base DNs of the users of an LDAP directory; absent for other directories. A user with another
+   * LDAP name, or without an LDAP name and without an account of `accounts`, belongs to another directory.
    */
   readonly bases?: readonly string[] | undefined;
-  /** The login name there of a user of the controller: `{username}` stands for the name here. */
+  /** The login name of a controller's user in the directory: `{username}` stands for the name here. */
   readonly loginName: string;
-  /** Whether a match by email address only is acted on. */
+  /** Whether to act on a match by email address only. */
   readonly byEmail: boolean;
-  /** Whether external users who match no one are gone, although nothing ties them to this directory. */
+  /** Whether external users without a match have left, although nothing links them to this directory. */
   readonly unmatched: boolean;
-  /** Users who always stay, each a name or a pattern. */
+  /** Users who always stay, as names or patterns. */
   readonly except: readonly string[];
-  /** Refuses an answer that has fewer users than the last one by more than this share. */
+  /** Refuses an answer whose number of users fell by more than this share since the last one. */
   readonly stopBelowPercent: number;
-  /** Refuses an answer by which more than this share of the external users have left since the last answer. */
+  /** Refuses an answer in which more than this share of the external users have left since the last one. */
   readonly stopAbovePercent: number;
 }

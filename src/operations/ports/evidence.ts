@@ -3,11 +3,12 @@ import type { NameChange, StreamEntry } from '../../domain/investigation/deed.ts
 import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
 import type { Patience } from './target-parts.ts';
 
-/** An object as it is now. */
 export interface CurrentObject {
   readonly id: number;
   readonly name: string | null;
-  /** Its fields in the names of the activity stream. Raw: some may be secrets. Fields that hold nothing but secrets are missing. */
+  /**
+   * Its raw fields, named as in the activity stream: some may be secrets. Purely secret fields are missing.
+   */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -25,11 +26,11 @@ export interface JobRecord {
   readonly template: { readonly id: number; readonly name: string | null } | null;
   readonly scheduleId: number | null;
   readonly credentials: readonly string[];
-  /** How many hosts it reached; null where that was not read. */
+  /** Number of hosts it reached; null if not read. */
   readonly hosts: number | null;
 }
 
-/** Which jobs are meant: those that any of the lists names. */
+/** Selects jobs that any of the lists names. */
 export interface JobSelector {
   readonly createdBy: readonly number[];
   /** Job templates, workflow templates, projects and inventory sources. */
@@ -41,12 +42,12 @@ export interface JobSelector {
 
 export interface RoleRecord {
   readonly id: number;
-  /** `admin_role`; null for one without a name. */
+  /** `admin_role`; null for a role without a field name. */
   readonly field: string | null;
   readonly about: ObjectReference | null;
 }
 
-/** A role that a user or team has by the newer tables of roles, which the activity stream does not record. */
+/** A role of a user or team in the newer role tables, which the activity stream does not record. */
 export interface RoleAssignment {
   readonly kind: 'role_user_assignment' | 'role_team_assignment';
   readonly id: number;
@@ -54,19 +55,19 @@ export interface RoleAssignment {
   readonly by: Actor | null;
   readonly definition: { readonly id: number; readonly name: string; readonly managed: boolean };
   readonly holder: ObjectReference;
-  /** Null for a role of the system. */
+  /** Null for a system role. */
   readonly about: ObjectReference | null;
 }
 
-/** That a user has a role of an object, by itself or as a member of a team. */
+/** A user's role on an object, held directly or through a team. */
 export interface RoleHolder {
-  /** The name of the user; of the team where its members are not listed. */
+  /** The user's name; the team's if its members are not listed. */
   readonly holder: string;
   /** `admin_role`; the name of a custom role. */
   readonly role: string;
 }
 
-/** Who made an object, and who changed it last. */
+/** Who created an object, and who changed it last. */
 interface Making {
   readonly created: Date;
   readonly createdBy: Actor | null;
@@ -74,30 +75,30 @@ interface Making {
   readonly modifiedBy: Actor | null;
 }
 
-/** A custom role, whose rights a user of the controller chose. */
+/** A custom role with rights chosen by a user of the controller. */
 export interface RoleDefinition extends Making {
   readonly id: number;
   readonly name: string;
 }
 
-/** What the newer tables of roles of controller 24.6.1 have of a period. */
+/** The contents of controller 24.6.1's newer role tables for a period. */
 export interface AssignedRoles {
   /** Made by these users. */
   readonly assignments: readonly RoleAssignment[];
-  /** Made or last changed by these users; none of the controller's own. */
+  /** Created or last changed by these users, without built-in ones. */
   readonly definitions: readonly RoleDefinition[];
-  /** How many assignments of the period name no one who made them. */
+  /** Number of assignments in the period without a known author. */
   readonly unattributed: number;
 }
 
-/** An object by the list of its kind, which says who made it and who changed it last. */
+/** A listed object, with who created it and who changed it last. */
 export interface ListedObject extends Making {
   readonly kind: string;
   readonly id: number;
   readonly name: string | null;
 }
 
-/** What the lists of a controller have of a period, whatever its activity stream has. */
+/** The objects of a period according to a controller's lists, whatever its activity stream has. */
 export interface ListedObjects {
   /** Ascending by kind and id. */
   readonly objects: readonly ListedObject[];
@@ -114,33 +115,32 @@ export interface MadeUser {
   readonly isRecorded: boolean;
 }
 
-/** Which numbers of a table are missing. A number is given out once: what has it was deleted, or was never stored. */
+/** The missing ids of a table. Ids are not reused: the row was deleted or never stored. */
 export interface MissingNumbers {
-  /** Where the search began and ended: the last number that was given out, or that there is. */
+  /** The bounds of the search: up to the last id issued, or the last one that exists. */
   readonly first: number;
   readonly last: number;
   readonly missing: number;
-  /** Whether it is known which number was given out last: otherwise the newest may be missing as well. */
+  /** Whether the last id issued is known: otherwise the newest rows may be missing as well. */
   readonly isEndKnown: boolean;
 }
 
-/** Which entries were read, in two numbers: only the same entries have both. */
+/** Identifies the entries that were read, by two numbers: only the same entries have both. */
 export interface EntryTally {
   readonly count: number;
-  /** The sum of their ids. */
   readonly sum: number;
 }
 
 export interface StreamReach {
-  /** Whether activity is recorded now; null where that cannot be read. */
+  /** Whether activity is recorded now; null if unreadable. */
   readonly enabled: boolean | null;
-  /** When its oldest entry was written; null for an empty stream. */
+  /** The time of the oldest entry; null for an empty stream. */
   readonly oldest: Date | null;
-  /** When its newest entry was written; null for an empty stream. */
+  /** The time of the newest entry; null for an empty stream. */
   readonly newest: Date | null;
-  /** When the oldest account was made; null where that cannot be read. The controller is as old, or older. */
+  /** The creation time of the oldest account; null if unreadable. The controller is at least that old. */
   readonly oldestUser: Date | null;
-  /** Since when the stream may have been off for some time in the period: it was switched then, or later. Null if nothing is known. */
+  /** The earliest time in the period since which the stream may have been off, if known. */
   readonly switched: Date | null;
 }
 
@@ -150,73 +150,69 @@ export interface Window {
   readonly until: Date;
 }
 
-/**
- * What a controller keeps of what was done, and the objects that it was done to. Reads only. Every method throws
- * `TokenctlError` as a target does.
- */
+/** Reads a controller's records and the affected objects. Every method throws `TokenctlError` as a target. */
 export interface Evidence {
-  /** Streams what these users did, ascending by id, in pages. Nothing that is written meanwhile. */
+  /** Streams the actions of these users, ascending by id, in pages. Excludes entries written meanwhile. */
   deeds(selector: Window & { readonly actorIds: readonly number[] }): AsyncIterable<StreamEntry>;
   /**
-   * Streams the entries of these users, who were deleted since: by id where entries have one, otherwise by the name in the user and
-   * by the last name that a user with the id had.
+   * Streams the entries of these deleted users: by id if entries have one, otherwise by the stored user name
+   * and by the last name of the user with the id.
    */
   deedsOfDeleted(selector: Window & { readonly users: readonly Actor[] }): AsyncIterable<StreamEntry>;
-  /** Which users got and gave up which names since an instant, in order. */
+  /** Which users gained and lost which names since an instant, in order. */
   nameChanges(since: Date): Promise<readonly NameChange[]>;
-  /** Streams the entries about any of these objects of one kind with a greater id, but not those by these users. */
+  /** Streams the entries about any of these objects of one kind with a greater id, but not by these users. */
   entriesAbout(selector: {
     readonly kind: string;
     readonly ids: readonly number[];
     readonly after: number;
     readonly notBy: readonly number[];
-    /** The caller's entries about these objects, by object: where there are no others, they need not be read again. */
+    /** The caller's entries about these objects, by object: without other entries, they are not re-read. */
     readonly read: ReadonlyMap<number, EntryTally>;
   }): AsyncIterable<StreamEntry>;
-  /** The entries with these ids that there are. */
+  /** The existing entries with these ids. */
   entries(ids: readonly number[]): Promise<readonly StreamEntry[]>;
   /** Streams the entries about settings with a greater id. */
   settingEntries(after: number): AsyncIterable<StreamEntry>;
-  /** The objects of one kind that exist and that the caller may see; null for a kind that cannot be read here. */
+  /** The objects of one kind that exist and the caller can see; null if the kind is unreadable here. */
   objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null>;
-  /** The values of settings, by name; those that are not set are missing where the target tells. */
+  /** The values of settings, by name. Settings that are not set are missing if the target shows that. */
   settings(names: readonly string[], patience?: Patience): Promise<ReadonlyMap<string, unknown> | null>;
   /**
-   * What settings have that no one set, by name: the value, or `unset` where a setting without one has no row. Missing where it is
-   * not known.
+   * The defaults of settings that no one set, by name: the value, or `unset` if a setting without a value has
+   * no row. Missing if unknown.
    */
   settingDefaults(
     settings: readonly { readonly name: string; readonly category: string | null }[],
   ): Promise<ReadonlyMap<string, { readonly value: unknown } | 'unset'>>;
   roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>>;
   /**
-   * Roles that these users gave, or defined, in a period; `absent` where the controller has no newer tables of roles, null where they
-   * cannot be read, or where that cannot be told.
+   * Roles that these users assigned or defined in a period; `absent` if the controller has no newer role
+   * tables; null if they are unreadable or this is unknown.
    */
   assignedRoles(
     selector: Window & { readonly by: readonly number[] },
   ): Promise<AssignedRoles | 'absent' | null>;
-  /** What these users made, or changed last, in a period, by the lists of the objects; null for any user. */
+  /** What these users created, or changed last, in a period, by the lists of objects; null for any user. */
   madeBy(selector: Window & { readonly by: readonly number[] | null }): Promise<ListedObjects>;
-  /** The users who were made in a period; null where that cannot be read. */
+  /** The users created in a period; null if unreadable. */
   usersMade(window: Window): Promise<readonly MadeUser[] | null>;
-  /** Which entries since an instant are missing; null where that cannot be read. */
+  /** The entries missing since an instant; null if unreadable. */
   missingEntries(since: Date): Promise<MissingNumbers | null>;
-  /** Which jobs since an instant are missing; null where that cannot be read. */
+  /** The jobs missing since an instant; null if unreadable. */
   missingJobs(since: Date): Promise<MissingNumbers | null>;
-  /** Whether a user or team has a role by itself; null where that cannot be read. */
+  /** Whether a user or team has a role directly; null if unreadable. */
   hasRole(role: number, holder: { readonly kind: string; readonly id: number }): Promise<boolean | null>;
-  /** Whether a user or team has a role by the newer tables of roles; null where that cannot be read. */
+  /** Whether a user or team has a role in the newer role tables; null if unreadable. */
   hasAssignment(assignment: AssignedRole): Promise<boolean | null>;
-  /** Who has a role of an object; null where that cannot be read. */
+  /** The holders of roles on an object; null if unreadable. */
   roleHolders(object: { readonly kind: string; readonly id: number }): Promise<readonly RoleHolder[] | null>;
-  /** Whether two objects are linked, such as a template and a credential; null where that cannot be read. */
+  /** Whether two objects are linked, such as a template and a credential; null if unreadable. */
   hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null>;
   /** Streams jobs, each list of the selector ascending by id. */
   jobs(selector: JobSelector): AsyncIterable<JobRecord>;
-  /** How far the activity stream reaches. */
   extent(window: Window): Promise<StreamReach>;
-  /** Entries without an actor in a period: the newest 2,000, newest first, and how many there are; null for more. */
+  /** Entries without an actor in a period: the newest 2,000, newest first, and their number; null if more. */
   withoutActor(
     window: Window,
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }>;
@@ -225,20 +221,20 @@ export interface Evidence {
 /** Evidence over a connection of its own. */
 export type OpenEvidence = Evidence & { close(): Promise<void> };
 
-/** Opens what is read of the names of users before one is trusted. */
+/** Opens the sources about user names, which are checked before a name is trusted. */
 export type OpenNames = () => Promise<
   Pick<OpenEvidence, 'nameChanges' | 'usersMade' | 'missingEntries' | 'extent' | 'close'>
 >;
 
-/** What an act needs of the entries that recorded the change. Values may be secrets. */
+/** The values for an action, from the entries that recorded the change. They may be secrets. */
 export interface CleaningValues {
-  /** The values to write, by field; empty for an act that restores none. */
+  /** The values to write, by field; empty for an action that restores none. */
   readonly write: Readonly<Record<string, unknown>>;
-  /** The values that the object has now, where they can be read: those that were compared with what the actor left. */
+  /** The object's current readable values, which were compared with what the actor left. */
   readonly expected: Readonly<Record<string, unknown>>;
-  /** Of a setting that gets its default again: the settings that it belongs to; null for any other act, or where it is not known. */
+  /** The category of a setting to be reset to its default; null for any other action, or if unknown. */
   readonly category: string | null;
-  /** Both values as the activity stream has them: what the actor left, and what it was before. */
+  /** Both values from the activity stream: the one that the actor left, and the one before. */
   readonly recorded: Readonly<Record<string, readonly [unknown, unknown]>>;
   /** The last entry about it; null if the item names none. */
   readonly entry: number | null;
@@ -246,13 +242,14 @@ export interface CleaningValues {
 
 /** Ends what an intruder left behind, one object at a time. */
 export interface Cleaner {
-  /** Why an act is not possible, as a sentence; null if it is. Makes no request. */
+  /** Why an action is not possible, as a sentence; null if it is. Makes no request. */
   refusal(act: CleaningAct): string | null;
   /**
-   * Carries out an act. What is so already stays so. Throws `TokenctlError` as a target does.
+   * Carries out an action. An object already in that state stays unchanged. Throws `TokenctlError` as a
+   * target does.
    * @returns `unchanged` if there was nothing to do: the object is deleted, or the job has ended.
-   * @throws TokenctlError `unsupported` where the target refuses it, for example because the object is in
-   * use, or was changed since it was read.
+   * @throws TokenctlError `unsupported` if the target refuses it, for example because the object is in use,
+   * or was changed since it was read.
    */
   apply(act: CleaningAct, values: CleaningValues): Promise<'done' | 'unchanged'>;
 }

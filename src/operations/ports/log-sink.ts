@@ -1,48 +1,46 @@
 import type { Entry } from './audit-log.ts';
 
-/** Intents that an entry belongs to, as far as the log still holds them. */
+/** The intents that an entry belongs to, if the log still has them. */
 export interface EntryContext {
-  /** Of an outcome: what it closes. It knows the owners of tokens. */
+  /** The intent that an outcome closes. It has the owners of tokens. */
   readonly intent?: Entry | undefined;
-  /** What its run began with. It knows the reason and the ticket. */
+  /** The first intent of its run. It has the reason and the ticket. */
   readonly opening?: Entry | undefined;
 }
 
-/** The name of a format for exported entries. */
 export type ExportFormat = 'ocsf' | 'ecs' | 'cef' | 'syslog' | 'jsonl';
 
-/** How entries of the audit log are written for others. */
+/** Formats audit log entries for export. */
 export interface LogFormat {
-  /** The records that stand for an entry: one, or one for each token, session or user that it names. */
+  /** The records for an entry: one, or one for each token, session or user that it names. */
   records(entry: Entry, context: EntryContext): Iterable<string>;
 }
 
-/** What takes records: a file, a stream, a collector of logs. */
+/** The destination of records: a file, a stream, a log collector. */
 export interface LogSink {
-  /** What it is called in messages; without a credential. */
+  /** Its name in messages, without credentials. */
   readonly name: string;
   /**
-   * Hands records over, in order. Returns once the sink took them all: a file has them on the disk, a web
-   * server said so, a connection's other end may still lose what is on its way.
+   * Sends records in order. Returns once the sink accepted all: a file has synced them to disk, a web server
+   * confirmed them; the peer of a socket may still lose records in transit.
    * @throws TokenctlError `target_unreachable`, `permission_refused`, `target_misbehaved`, `partly_done`:
-   * some of them may have been taken.
+   * some records may have been accepted.
    */
   send(records: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Up to where entries were exported. */
 export interface ExportPosition {
-  /** The number of the last entry that the sink took; 0 for none. */
+  /** The number of the last entry that the sink accepted; 0 for none. */
   readonly seq: number;
-  /** That entry's `previous`, by which it is known again; null for none. */
+  /** That entry's `previous`, which identifies it; null for none. */
   readonly previous: string | null;
 }
 
-/** Remembers how far an export came, from one run to the next. */
+/** Stores the position of an export between runs. */
 export interface ExportCursor {
-  /** Null where nothing was exported yet. Throws TokenctlError `configuration`. */
+  /** Null if nothing was exported yet. Throws TokenctlError `configuration`. */
   load(): Promise<ExportPosition | null>;
-  /** Replaces what was remembered, in one step. Throws TokenctlError `partly_done`. */
+  /** Replaces the stored position atomically. Throws TokenctlError `partly_done`. */
   save(position: ExportPosition): Promise<void>;
 }

@@ -10,7 +10,7 @@ export interface Notice {
 
 /** A message to one person. Plain text; no secrets. */
 export interface Mail {
-  /** Stable for the same message, so that mail programs show a message that is sent twice only once. */
+  /** Stable for the same message, so that mail programs show a duplicate only once. */
   readonly id: string;
   readonly at: Date;
   /** An address without a name: `alice@example.org`. */
@@ -20,28 +20,26 @@ export interface Mail {
   readonly text: string;
 }
 
-/** A way to send mail. */
 export interface Mailer {
-  /** Names it in the audit log; holds no secret. */
+  /** Its name in the audit log; contains no secret. */
   readonly name: string;
   /**
-   * Sends it. Takes a bounded time.
-   * @returns `sent` once it was accepted; `refused` if the recipient is refused for good (RFC 5321: 5yz).
+   * Sends a message within a bounded time.
+   * @returns `sent` once it was accepted; `refused` if the recipient is permanently refused (RFC 5321: 5yz).
    * @throws TokenctlError `target_unreachable` if a later attempt may succeed; `permission_refused` or
-   * `target_misbehaved` if the server takes no message of this sender.
+   * `target_misbehaved` if the server accepts no message from this sender.
    */
   send(mail: Mail): Promise<'sent' | 'refused'>;
   close(): Promise<void>;
 }
 
-/** A notification channel. */
 export interface Notifier {
-  /** Names it in the audit log, the same in every run; holds no secret. */
+  /** Its name in the audit log, the same in every run; contains no secret. */
   readonly name: string;
   /**
-   * Sends it, and returns when it was accepted. Takes a bounded time.
+   * Sends a notice within a bounded time; returns once it was accepted.
    * @throws TokenctlError `target_unreachable` if a later attempt may succeed, `target_misbehaved` or
-   * `permission_refused` if the notice was refused for good.
+   * `permission_refused` if the notice was permanently refused.
    */
   send(notice: Notice): Promise<void>;
   close(): Promise<void>;

@@ -1,36 +1,36 @@
 /** The origin of a tick: the schedule, or a manual run. */
 export type TickKind = 'schedule' | 'manual';
 
-/** A due time of a job. Job and time identify the tick in every replica. */
+/** A due time of a job. Job and time identify the tick on every replica. */
 export interface TickName {
   readonly job: string;
   readonly due: Date;
 }
 
-/** The right to run a tick, as long as its lease is renewed. */
+/** The right to run a tick while its lease is renewed. */
 export interface Claim extends TickName {
   readonly kind: TickKind;
-  /** The UUID of the run that this claim began. Every entry of the run in the audit log has it. */
+  /** The UUID of the run that this claim started, recorded in each of its audit log entries. */
   readonly run: string;
-  /** 1 for the first run of the tick, then one more for each claim. Only the newest claim can renew or end. */
+  /** 1 for the first run of the tick, plus 1 for each further claim. Only the newest can renew or end. */
   readonly attempt: number;
-  /** How many earlier runs of the tick failed. */
+  /** Number of earlier runs of the tick that failed. */
   readonly failures: number;
-  /** How many earlier runs of the tick were lost: their lease expired. */
+  /** Number of earlier runs of the tick that were lost: their lease expired. */
   readonly losses: number;
 }
 
-/** The process that claims, and its lease. */
+/** The claiming process, and its lease. */
 export interface Claimant {
   /** The process in readable form: host and process id. */
   readonly holder: string;
-  /** In milliseconds of the ledger's clock, which does not depend on the clocks of the replicas. */
+  /** In milliseconds of the ledger's clock, which is independent of the replicas' clocks. */
   readonly lease: number;
   /** The scheduler's time, for the history. */
   readonly now: Date;
 }
 
-/** The open tick of a job: neither ended nor abandoned. A job has at most one. */
+/** A job's open tick, neither ended nor abandoned. A job has at most one. */
 export interface OpenTick extends Pick<Claim, 'job' | 'due' | 'kind' | 'run'> {
   readonly holder: string;
   /** `running` under a lease, or `waiting` for a retry. */
@@ -39,11 +39,10 @@ export interface OpenTick extends Pick<Claim, 'job' | 'due' | 'kind' | 'run'> {
   readonly leaseLeft: number;
   /** The earliest retry of a `waiting` tick. */
   readonly retryAt: Date | null;
-  /** How many runs of the tick were lost, not counting this one. */
+  /** Number of lost runs of the tick, not counting this one. */
   readonly losses: number;
 }
 
-/** The position of a job in its schedule. */
 export interface TickState {
   /** Ticks after this instant are due: the newest claimed or skipped tick, or when the job was registered. */
   readonly position: Date;
@@ -56,7 +55,6 @@ export type RunState = 'running' | 'completed' | 'failed' | 'interrupted' | 'los
 /** The result of a run as plain JSON without secrets. The audit log has the details. */
 export type RunSummary = Readonly<Record<string, unknown>>;
 
-/** How a claim's run ends. */
 export interface RunOutcome {
   readonly state: 'completed' | 'failed' | 'interrupted';
   /** The earliest retry of the tick; null after its last run. */
@@ -65,7 +63,7 @@ export interface RunOutcome {
   readonly now: Date;
 }
 
-/** A run in the history. A record with the state `skipped` is about one or more ticks, the last of them at `due`. */
+/** A run in the history. One with the state `skipped` is about one or more ticks, the last at `due`. */
 export interface RunRecord extends Pick<Claim, 'job' | 'due' | 'run' | 'kind' | 'attempt'> {
   readonly holder: string;
   readonly state: RunState;
@@ -81,35 +79,29 @@ export interface HistorySelector {
   readonly limit: number;
 }
 
-/** What the ledger knows of the schedulers that share it. */
+/** What the ledger knows about the schedulers that share it. */
 export interface SchedulerSighting {
-  /** Whether one said within its time that it runs. Both times are the ledger's, whatever clocks the machines have. */
+  /** Whether a scheduler recently reported that it runs. Both times are by the ledger's clock. */
   readonly running: boolean;
-  /** When one was last seen, by the ledger's clock; null for never. */
+  /** When a scheduler was last seen, by the ledger's clock; null for never. */
   readonly lastSeen: Date | null;
 }
 
 /**
- * The ledger of ticks: which are due, which replica runs them, and the results. All replicas share it, and it decides
- * every claim. Every method throws `TokenctlError` (`database_unreachable`) if it does not respond.
+ * The ledger of ticks: which are due, which replica runs them, and the results. All replicas share it, and it
+ * decides every claim. Every method throws `TokenctlError` (`database_unreachable`) if it does not respond.
  */
 export interface JobStore {
-  /**
-   * Registers jobs, whose ticks count from now on. A job whose schedule changed starts again, without the missed ticks
-   * of the old schedule.
-   */
+  /** Registers jobs; their ticks count from now on. With a changed schedule, missed ticks are dropped. */
   register(jobs: readonly { readonly name: string; readonly schedule: string }[], now: Date): Promise<void>;
-  /**
-   * The position and the open tick of a job. Ticks later than `now` do not count: after a clock was wrong, a job must
-   * not stop until that time comes.
-   */
+  /** The position and open tick of a job. Ignores ticks after `now`, which a clock error may have left. */
   tickState(job: string, now: Date): Promise<TickState>;
   /** Claims a tick and begins its run; null if it was claimed before, or another tick of the job is open. */
   claim(tick: TickName & { readonly kind: TickKind }, claimant: Claimant): Promise<Claim | null>;
   /**
-   * Claims the job's open tick again if its lease expired or its retry is due; with `early`, before the retry is due.
-   *
-   * @returns null without such a tick, or if another process was faster.
+   * Claims the job's open tick again if its lease expired or its retry is due; with `early`, before the retry
+   * is due.
+   * @returns Null if there is no such tick, or if another process was faster.
    */
   takeOver(job: string, claimant: Claimant & { readonly early?: boolean }): Promise<Claim | null>;
   /** Ends the job's open tick without another run, if its lease expired. Returns whether it did. */
@@ -121,14 +113,14 @@ export interface JobStore {
   /** Ends the claim's run. False if the claim was lost: then nothing is recorded. */
   end(claim: Claim, ending: RunOutcome): Promise<boolean>;
   history(selector: HistorySelector): Promise<readonly RunRecord[]>;
-  /** The run with this UUID or unique prefix of one, or null. */
+  /** The run with this UUID or unique prefix, or null. */
   run(id: string): Promise<RunRecord | null>;
   /** The last completion of each job. */
   lastSuccesses(): Promise<ReadonlyMap<string, Date>>;
-  /** Records that this process runs jobs on schedule, for so many milliseconds from now; 0 where it ends. */
+  /** Records that this process runs scheduled jobs, valid for this many milliseconds; 0 when it ends. */
   beat(holder: string, aliveMs: number): Promise<void>;
   sighting(): Promise<SchedulerSighting>;
-  /** Deletes runs and ended ticks from before an instant, but never a job's newest tick. */
+  /** Deletes runs and ended ticks older than an instant, but never a job's newest tick. */
   forget(before: Date): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,19 +2,22 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Secret } from '@tokenctl/common/secret.ts';
 
-/** One place in a secret store, where programs read a token: a file, a key of a secret in Vault or Kubernetes, what a command keeps. */
+/**
+ * One location in a secret store from which programs read a token: a file, a key of a secret in Vault or
+ * Kubernetes, what a command stores.
+ */
 export interface SecretStore {
-  /** What messages call it: `The store ci (secret/ci/awx at vault.example.com)`. */
+  /** Its name in messages: `The store ci (secret/ci/awx at vault.example.com)`. */
   readonly name: string;
   /**
-   * Reads what is there; null where there is nothing. Throws `target_unreachable`, `credentials_refused`,
+   * Reads the value; null if there is none. Throws `target_unreachable`, `credentials_refused`,
    * `permission_refused`, `target_misbehaved`, `configuration`, `interrupted`.
    */
   read(signal?: AbortSignal): Promise<Secret | null>;
   /**
-   * Writes a value in the place of `over`, and leaves all else that is stored beside it as it is. Whether it
-   * was written is not known after an error other than `store_changed`: read it.
-   * @param over What was read there last: where something else is there by now, nothing is written.
+   * Replaces `over` with a value, and leaves everything else stored beside it unchanged. After an error other
+   * than `store_changed`, it is unknown whether the value was written: read it.
+   * @param over The value last read: if another value is there by now, nothing is written.
    * @throws TokenctlError `store_changed`, and as {@link read} does
    */
   write(value: Secret, over: Secret | null, signal?: AbortSignal): Promise<void>;

@@ -6,7 +6,6 @@ import { objectOf, textOf } from '../journal/journal.ts';
 import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
 import type { AnyPlan } from './saved-plan.ts';
 
-/** An approval that is about to be handed out. */
 interface GivenApproval {
   readonly log: Pick<AuditLog, 'append'>;
   readonly actor: Readonly<Record<string, string>>;
@@ -32,22 +31,18 @@ export async function noteApproval(given: GivenApproval): Promise<string> {
   return run;
 }
 
-/** An approved plan, and what its approval is checked against. */
 interface ApprovedPlan {
   readonly plan: AnyPlan;
-  /** The text of the approval. */
   readonly note: string;
   readonly rule: ApprovalRule;
-  /** Who is about to apply it. */
   readonly actor: Readonly<Record<string, string>>;
   readonly now: Date;
   readonly log: Pick<AuditLog, 'entries'>;
 }
 
 /**
- * Verifies that a plan is approved by another person than the ones who made it and are about to apply it, and that it was
- * not applied before. One whose run failed in part may be applied again to finish.
- *
+ * Verifies that a plan was approved by someone other than the people who created it and are about to apply
+ * it, and that it was not applied before. A plan whose run partly failed may be applied again to finish it.
  * @throws TokenctlError `not_approved`; `plan_outdated` if it was applied; `log_broken`, `audit_unavailable`
  */
 export async function requireApproved({
@@ -67,14 +62,14 @@ export async function requireApproved({
   });
 }
 
-/** The operation that applies a plan. The revocation within a lockdown names the approval as well. */
+/** The operation that applies a plan. A lockdown's revocation contains the approval as well. */
 const APPLYING = {
   'tokenctl-plan': 'tokens.revoke',
   'tokenctl-lockdown-plan': 'incident.lockdown',
   'tokenctl-extension-plan': EXTEND_LEASE,
 } as const;
 
-/** The last run that applied a plan, by the audit log in use. */
+/** The last run that applied a plan, from the audit log in use. */
 export interface AppliedPlan {
   readonly run: string;
   /** RFC 3339. */
@@ -85,7 +80,6 @@ export interface AppliedPlan {
 
 /**
  * Finds the run that applied a plan; null if the audit log has none.
- *
  * @throws TokenctlError `log_broken`, `audit_unavailable`
  */
 export async function findApplied(
@@ -95,7 +89,7 @@ export async function findApplied(
   const operations = [APPLYING[format]];
   let found = null as (AppliedPlan & { readonly seq: number }) | null;
   for await (const { kind, run, at, seq, data, closes } of log.entries(1, { operations })) {
-    // A note says what is done.
+    // A note records a completed application.
     if (kind !== 'outcome' && planOf(data) === digest) found = { run, at, seq, isDone: kind === 'note' };
     else if (found !== null && kind === 'outcome' && closes === found.seq) {
       found = { ...found, isDone: isDone(data) };
@@ -110,7 +104,7 @@ function planOf(data: EntryDraft['data']): string | undefined {
   return textOf(objectOf(data['approval'])?.['plan']) ?? textOf(objectOf(data['plan'])?.['digest']);
 }
 
-/** Whether the outcome of a revocation or a lockdown leaves nothing that was planned and not done. */
+/** Whether the outcome of a revocation or a lockdown leaves none of the plan undone. */
 function isDone(data: EntryDraft['data']): boolean {
   const { result, interrupted, stopped, refreshTokens } = data;
   if (interrupted === true || (stopped ?? null) !== null || data['reconciled'] === true) return false;

@@ -10,35 +10,33 @@ import { partOf } from '../scope/target-parts.ts';
 /** The time limit for draining tokens of one kind. */
 const MAX_DRAIN_MS = 15_000;
 
-/** After how many milliseconds the log is told: what a killed process did since is not in it by number. */
+/** The interval of log entries, in ms: the log lacks the ids of what a killed process revoked since. */
 const ROUND_MS = 1000;
 
-/** A live token, and its owner where the target names one. */
+/** A live token, and its owner if the target shows one. */
 interface Live {
   readonly id: number;
   readonly user: UserReference | null;
 }
 
-/** How tokens of one kind are listed and revoked. */
 interface Drain {
   readonly selector: Selector;
-  /** What the log calls it. */
   readonly step: Extract<BatchStep, 'batch' | 'refresh_tokens'>;
-  /** What people call it. */
+  /** The noun for messages. */
   readonly noun: string;
-  /** Those that are live now, in the order in which they are revoked. */
+  /** The live tokens, in the order of revocation. */
   readonly live: () => Promise<readonly Live[]>;
   readonly revoke: (ids: readonly number[]) => AsyncIterable<Outcome>;
 }
 
 /**
- * Revokes tokens until none is live. A client that gets a token every few milliseconds, by a refresh token or
- * by a token that it has, gets the next one before a plan is carried out, and before its intent is on disk.
- * So the intent is to revoke every live token of the selection: they are listed and revoked repeatedly, and
- * the outcome lists those that were revoked. Refresh tokens come first, since their next use makes a pair.
+ * Revokes tokens until none is live. A client that gets a new token every few milliseconds, with a refresh
+ * token or an existing token, has the next one before a plan is carried out and its intent is on disk. The
+ * intent is therefore to revoke every live token of the selection: they are listed and revoked repeatedly,
+ * and the outcome lists the revoked ones. Refresh tokens come first, since their next use creates a new pair.
  * @returns What it did; empty if no token was live.
- * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
- * `outcome_unrecorded` where it fails later.
+ * @throws TokenctlError `audit_unavailable` if the log fails before anything was tried, and
+ * `outcome_unrecorded` if it fails later.
  */
 export async function drainTokens(
   work: OperationRun,
@@ -79,7 +77,7 @@ async function drain(work: OperationRun, what: Drain): Promise<StepReport[]> {
     revoked += round.revoked;
     tries += round.tries;
     left = round.left;
-    // Where none was left, a request in flight may have made one: they are listed again.
+    // If none was left, a request in flight may have created one: they are listed again.
     isStuck = round.isStuck;
   }
   if (tries === 0) return [];
@@ -88,27 +86,26 @@ async function drain(work: OperationRun, what: Drain): Promise<StepReport[]> {
   return [
     {
       step: what.step === 'batch' ? 'tokens' : what.step,
-      // Where clients only were faster, the next pass goes on, and the ways in that are read at the end say what is open.
+      // If clients were merely faster, the next pass continues; the access paths read last show what is open.
       result: left === 0 || !(isStuck || work.shouldStop) ? 'done' : 'partly',
       message: `Revoked ${revoked} more ${tokens} that clients obtained in the meantime, in ${tries} ${tries === 1 ? 'attempt' : 'attempts'}${rest}.`,
     },
   ];
 }
 
-/** What is drained, from where, and until when, in milliseconds of `performance.now()`. */
+/** One drain, with its deadline in milliseconds of `performance.now()`. */
 interface Chase extends Drain {
-  /** Those that are live as it begins. */
   readonly found: readonly Live[];
   readonly until: number;
 }
 
-/** What tries together came to; kept up to date while they run, so that it is true of tries that fail as well. */
+/** The combined result of several tries, updated while they run, so that it includes failed tries. */
 interface Round {
   revoked: number;
   tries: number;
-  /** How many were live when they were last listed. */
+  /** The number of live tokens when they were last listed. */
   left: number;
-  /** Whether nothing of the last try could be revoked, and would not be by another. */
+  /** Whether the last try revoked nothing, and another would not either. */
   isStuck: boolean;
 }
 
@@ -120,7 +117,7 @@ async function recordedRound(work: OperationRun, chase: Chase): Promise<Readonly
     const { users, applications } = chase.selector;
     const intent = await work.journal.intent({
       ...named(step, found),
-      // And those that come in their place.
+      // And their replacements.
       chased: { ...(users && { users }), ...(applications && { applications }) },
     });
     const touched: Live[] = [];
@@ -146,7 +143,7 @@ async function recordedRound(work: OperationRun, chase: Chase): Promise<Readonly
   return round;
 }
 
-/** Tokens as entries name them: access tokens under their owners, who may ask what became of them. */
+/** Tokens in the form of log entries: access tokens are grouped by owner, who may ask about them. */
 function named(step: Drain['step'], tokens: readonly Live[]) {
   const ids = tokens.map(({ id }) => id);
   if (step !== 'batch') return { step, ids };
@@ -155,7 +152,7 @@ function named(step: Drain['step'], tokens: readonly Live[]) {
   return { step, tokens: byOwner({ ids, owners, ownerIds }) };
 }
 
-/** Lists and revokes until none is live, or it is time to tell the log. */
+/** Lists and revokes until none is live, or the next log entry is due. */
 async function tries(
   work: OperationRun,
   chase: Chase & { readonly add: (outcome: Outcome, token: Live) => void; readonly round: Round },
@@ -180,7 +177,7 @@ async function tries(
         round.left -= 1;
       }
       if (each.result === 'failed') failed += 1;
-      // Refreshed before its turn came: what is there instead is next.
+      // It was refreshed before its turn: its replacement is next.
       if (each.result === 'unchanged') continue;
       chase.add(each, byId.get(each.tokenId) ?? { id: each.tokenId, user: null });
     }
@@ -190,7 +187,9 @@ async function tries(
   }
 }
 
-/** The access tokens of a selection but the caller's own. The newest come first: a client goes on with the last one that it got. */
+/**
+ * A selection's access tokens except the caller's own. Newest first: a client continues with its last one.
+ */
 async function liveAccessTokens(target: Target, selector: Selector): Promise<Live[]> {
   const own = new Set(await target.ownTokenIds());
   const live: Live[] = [];
@@ -198,7 +197,7 @@ async function liveAccessTokens(target: Target, selector: Selector): Promise<Liv
   return live.sort((one, other) => other.id - one.id);
 }
 
-/** The ids of the refresh tokens of a selection that are live, without an access token or beside one. */
+/** The ids of a selection's live refresh tokens, with or without an access token. */
 export async function liveRefreshTokens(target: Target, selector: Selector): Promise<number[]> {
   const ids: number[] = [];
   const states = ['live', 'orphaned'] as const;

@@ -25,35 +25,34 @@ import { isGenerated } from './token-values.ts';
 /** A token whose value leaked. */
 export interface LeakedToken extends UsedToken {
   readonly kind: Identified['kind'];
-  /** Whether it is accepted. */
   readonly live: boolean;
-  /** Only of refresh tokens. `live` where it is not known whether it is expired. */
+  /** Only for refresh tokens. `live` also if it is unknown whether it expired. */
   readonly state?: RefreshTokenState;
-  /** Only a use tells which of `ids` it is, and a dry run makes none. */
+  /** Only a use can tell which of `ids` it is, and a dry run makes none. */
   readonly needsUse?: true;
-  /** The lines of the text that it was found in, counted from 1: the first few. Empty for a scanner's report. */
+  /** The first lines of the text that contain it, counted from 1. Empty for a scanner's report. */
   readonly lines: readonly number[];
-  /** Where a scanner found it: the first few. Empty for a text. */
+  /** The first places where a scanner found it. Empty for a text. */
   readonly places: readonly LeakPlace[];
 }
 
-/** What became of the text that was searched. */
+/** The result of searching a text. */
 export interface LeakedTokens extends Pick<LeakedInput, 'lines' | 'hiddenLines' | 'report'> {
-  /** How many different values look like tokens. */
+  /** Number of different values that look like tokens. */
   readonly values: number;
-  /** Those of them that were not sent to the target, which does not make values of their form: other systems' secrets. */
+  /** Number of values not sent to the target, as it creates none of this form: other systems' secrets. */
   readonly notSent: number;
-  /** Those that are tokens here. */
+  /** The values that are tokens here. */
   readonly found: readonly LeakedToken[];
-  /** How the target found out; one that tries finds no refresh tokens and no dead ones. */
+  /** How the target identified them. By trying, it finds no refresh tokens and no expired or revoked ones. */
   readonly how: Target['identifies'];
 }
 
 /**
- * Finds out which token values of a text or a scanner's report are tokens of the target, and whose. The values are held in memory for
- * that and go nowhere but to the target. A target that tries values may have to set the last use of a token to tell it
- * from the others of its owner: that is recorded in the audit log before, with the last uses that it overwrites, and after.
- *
+ * Finds out which token values of a text or a scanner's report are tokens of the target, and their owners.
+ * The values are kept in memory only and sent only to the target. A target that tries values may have to set
+ * the last use of a token to distinguish it from others of its owner: this is recorded in the audit log
+ * before, with the last uses that it overwrites, and after.
  * @param options.change Gives the context of that record; called only if there is such a use.
  * @throws TokenctlError whatever the target throws; `audit_unavailable` before any token was used.
  */
@@ -64,12 +63,12 @@ export async function findLeaked(options: {
     'capabilities' | 'address' | 'installUuid' | 'dialect' | 'version'
   >;
   readonly clock: Clock;
-  /** What was read: a text, or a scanner's report. */
+  /** The input: a text, or a scanner's report. */
   readonly input: LeakedInput;
-  /** Where earlier uses are recorded: they are no uses of the owner. */
+  /** The audit log with earlier uses: these are not uses by the owner. */
   readonly log: Pick<AuditLog, 'entries'>;
   readonly change: () => Promise<Change>;
-  /** For a dry run: makes no use only to tell tokens apart. */
+  /** For a dry run: makes no use that only serves to tell tokens apart. */
   readonly withoutUse?: boolean;
 }): Promise<LeakedTokens> {
   const { target, input } = options;
@@ -116,7 +115,7 @@ export async function findLeaked(options: {
   };
 }
 
-/** The candidates that a target is asked about. One that tries them gets no secret of another system. */
+/** The candidates to send to a target. A target that tries them gets no secrets of other systems. */
 export function candidatesFor(
   { identifies }: Pick<Target, 'identifies'>,
   { candidates }: Pick<LeakedInput, 'candidates'>,
@@ -137,7 +136,7 @@ async function earlierUses({
   }
 }
 
-/** Says of each refresh token what it is: one expired or orphaned is not revoked, and yet refused. */
+/** Adds the state of each refresh token: expired and orphaned ones are refused although not revoked. */
 async function withStates(
   found: readonly LeakedToken[],
   { target, description, clock }: Pick<Parameters<typeof findLeaked>[0], 'target' | 'description' | 'clock'>,
@@ -160,9 +159,9 @@ async function withStates(
 }
 
 /**
- * Plans the revocation of exactly the live tokens among those found: of access tokens with the refresh token
- * beside each where the target can, and of refresh tokens that are not revoked. Where a token could only be
- * narrowed down to several, none of them is planned. Reads only.
+ * Plans the revocation of exactly the live tokens found: access tokens with their refresh tokens if the
+ * target can, and refresh tokens that are not revoked. If a token could only be narrowed down to several,
+ * none of them is planned. Reads only.
  * @throws TokenctlError whatever the target throws.
  */
 export async function planLeaked(options: {

@@ -20,27 +20,26 @@ import { findTokenValues, tokenValuesWithin } from './token-values.ts';
 /** A value that may be a token, and where it was found. */
 interface LeakedCandidate {
   readonly value: Secret;
-  /** Lines of the text, counted from 1: the first few. */
+  /** The first lines of the text that contain it, counted from 1. */
   readonly lines: readonly number[];
-  /** Places of a scanner's report: the first few. */
+  /** The first places in a scanner's report. */
   readonly places: readonly LeakPlace[];
 }
 
-/** What a scanner's report had. */
+/** The contents of a scanner's report. */
 interface ScannerReport {
   readonly format: ScannerFormat;
   readonly findings: number;
-  /** The findings whose secret the report leaves out or masks: no one can tell whether they are tokens. */
+  /** Number of findings with an omitted or masked secret: they may or may not be tokens. */
   readonly hidden: number;
-  /** Where the hidden ones are: the first few. */
+  /** The first places of such findings. */
   readonly hiddenPlaces: readonly LeakPlace[];
 }
 
-/** What was read of a text or a scanner's report that may hold leaked tokens. */
+/** The contents of a text or a scanner's report that may include leaked tokens. */
 export interface LeakedInput {
-  /** How many lines were read. */
   readonly lines: number;
-  /** The lines of a text in which a value is masked or packed: REDACTED, asterisks, a hash, gzip. */
+  /** Number of lines of a text with a masked or packed value: REDACTED, asterisks, a hash, gzip. */
   readonly hiddenLines: number;
   /** Null for a text. */
   readonly report: ScannerReport | null;
@@ -49,22 +48,23 @@ export interface LeakedInput {
 
 /** The maximum number of lines or places listed for a value. */
 const MAX_PLACES = 5;
-/** The maximum number of different values: each is held in memory, and looked for. */
+/** The maximum number of different values: all are kept in memory and searched for. */
 const MAX_VALUES = 1_000_000;
-/** Within how many characters a report has to be recognized. */
+/** A report must be recognized within this many characters. */
 const MAX_HEAD = 4 * 1024 * 1024;
-/** The longest finding of a report, in characters. */
+/** The maximum size of a finding in a report, in characters. */
 const MAX_FINDING = 16 * 1024 * 1024;
-/** How many secrets of a report are kept, to keep them out of the places that are shown. */
+/** The maximum number of a report's secrets to keep, in order to hide them in displayed places. */
 const MAX_SECRETS = 100_000;
 
 /**
- * Reads a text line by line, or the report of a scanner finding by finding: gitleaks (JSON, SARIF), TruffleHog (JSON lines),
- * GitHub secret scanning (alerts of the REST API, webhooks) and SARIF. A report is recognized by the shape of its first
- * finding; everything else is text. UTF-8 or UTF-16. Memory grows with the values found only.
- *
- * @throws TokenctlError `usage` for a report that is not valid JSON, that ends early, for JSON that ends
- * before it is recognized, for packed and binary data, for an error of GitHub's API, and for more values than can be held. Errors quote nothing of the input.
+ * Reads a text line by line, or a scanner's report finding by finding: gitleaks (JSON, SARIF), TruffleHog
+ * (JSON lines), GitHub secret scanning (alerts of the REST API, webhooks) and SARIF. A report is recognized
+ * by the shape of its first finding; everything else is text. UTF-8 or UTF-16. Memory grows only with the
+ * values found.
+ * @throws TokenctlError `usage` for a report that is invalid JSON or truncated, for JSON that ends before it
+ * is recognized, for packed and binary data, for an error of GitHub's API, and for too many values. Errors
+ * quote nothing from the input.
  */
 export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<LeakedInput> {
   const pieces = piecesOf(textOf(chunks));
@@ -91,7 +91,7 @@ export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<Lea
   return text.result();
 }
 
-/** The values found so far, with the first few places of each. */
+/** The values found so far, with the first places of each. */
 class Candidates {
   readonly #byValue = new Map<string, { value: Secret; lines: number[]; places: LeakPlace[] }>();
 
@@ -122,7 +122,7 @@ class Candidates {
     return this.#byValue.size;
   }
 
-  /** All of them, with places that hold none of these secrets. */
+  /** All candidates, with places that contain none of these secrets. */
   list(secrets: ReadonlySet<string> = new Set()): readonly LeakedCandidate[] {
     return Array.from(this.#byValue.values(), ({ value, lines, places }) => ({
       value,
@@ -160,11 +160,11 @@ class TextReader {
   }
 }
 
-/** Where the findings are in a document: the elements of an array, the results of SARIF, or whole objects, one after another. */
+/** The position of findings in a document: array elements, SARIF results, or consecutive whole objects. */
 type Layout = 'array' | 'objects' | 'sarif';
 const PATHS: Readonly<Record<Layout, string>> = { array: '$.*', objects: '$', sarif: '$.runs.*.results.*' };
 
-/** The readers that could read a document that begins so: none for what is no JSON array or object. */
+/** The readers for a document that starts like this; null unless it is a JSON array or object. */
 function readersFor(start: string): readonly ReportReader[] | null {
   const [first] = start.trimStart();
   if (first === undefined) return null;
@@ -173,7 +173,7 @@ function readersFor(start: string): readonly ReportReader[] | null {
 }
 
 class ReportReader {
-  /** Null until a finding was recognized. */
+  /** Null until a finding is recognized. */
   format: ScannerFormat | null = null;
   readonly #layout: Layout;
   readonly #parser: JSONParser;
@@ -190,7 +190,7 @@ class ReportReader {
 
   constructor(layout: Layout) {
     this.#layout = layout;
-    // The empty separator lets documents follow each other: lines of JSON, and pages of an API.
+    // The empty separator allows consecutive documents: lines of JSON, and pages of an API.
     this.#parser = new JSONParser({ paths: [PATHS[layout]], keepStack: false, separator: '' });
     this.#parser.onValue = ({ key, value }) => {
       this.#isGithubError ||= isGithubError(typeof key === 'string' ? { [key]: value } : value);
@@ -201,7 +201,7 @@ class ReportReader {
     };
   }
 
-  /** Reads a piece; false if this is no document of this layout. */
+  /** Reads a piece; false if this is not a document of this layout. */
   tries({ text, line }: Piece): boolean {
     this.#lines = line;
     this.#pending += text.length;
@@ -214,13 +214,13 @@ class ReportReader {
     return !this.#isBroken;
   }
 
-  /** Whether the document that was read so far goes on. */
+  /** Whether the document read so far is incomplete. */
   isCutOff(): boolean {
     if (!this.#parser.isEnded) this.#parser.end();
     return this.#isBroken;
   }
 
-  /** Reads the rest of a report that was recognized. */
+  /** Reads the rest of a recognized report. */
   async readAll(pieces: AsyncIterable<Piece>): Promise<LeakedInput> {
     for await (const piece of pieces) {
       if (!this.tries(piece)) throw this.#broken('is not valid JSON');
@@ -295,14 +295,14 @@ class ReportReader {
 
 const WRITE_AGAIN = 'Run the scanner again: that run may have failed.';
 
-/** A report may have been cut off in its first finding, before it was recognized: what is missing may hold tokens. */
+/** A report may be truncated in its first finding, before it is recognized: tokens may be missing. */
 function cutOff(last: Piece | undefined): TokenctlError {
   return new TokenctlError('usage', `The input is JSON that ends prematurely, in line ${last?.line ?? 1}`, {
     hint: WRITE_AGAIN,
   });
 }
 
-/** What each report is called. */
+/** The display name of each report. */
 export const NAMES: Readonly<Record<ScannerFormat, string>> = {
   gitleaks: 'gitleaks report',
   trufflehog: 'TruffleHog report',
@@ -320,10 +320,10 @@ export const NAMES: Readonly<Record<ScannerFormat, string>> = {
 const SEARCH_FILES =
   'Search the files themselves: `cat FILE | tokenctl tokens find --leaked -`, or `git log -p --all` for a history.';
 
-/** What to do about a text in which values are masked. */
+/** What to do about a text with masked values. */
 export const WITH_VALUES = `Configure the program that wrote it to show the values. ${SEARCH_FILES}`;
 
-/** How each scanner writes a report with its secrets. */
+/** The option that makes each scanner include secrets. */
 export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
   gitleaks: 'Run gitleaks without --redact.',
   trufflehog: 'Use the output of `trufflehog --json`.',
@@ -339,7 +339,7 @@ export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
   other: SEARCH_FILES,
 };
 
-/** SARIF of a scan that found nothing: a result would have been recognized before. */
+/** SARIF of a scan without findings: a result would have been recognized before. */
 function isEmptySarif(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'runs' in value && 'version' in value;
 }

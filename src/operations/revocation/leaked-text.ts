@@ -3,22 +3,24 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 /** A line, or a piece of a long one. */
 export interface Piece {
   readonly text: string;
-  /** The number of the line, counted from 1. */
+  /** The line number, counted from 1. */
   readonly line: number;
-  /** The end of the piece before it, if both are of one line: a value may lie in both. */
+  /** The end of the piece before it, if both are from one line: a value may span both. */
   readonly before: string;
 }
 
-/** The longest line, in characters; a longer one is searched in pieces, which keep the strings of its layers small. */
+/**
+ * The maximum line length, in characters. Longer lines are searched in pieces, to keep decoded strings small.
+ */
 const MAX_LINE = 64 * 1024;
-/** No value of a token is longer in any encoding, in characters. */
+/** The maximum length of a token value in any encoding, in characters. */
 const MAX_VALUE = 1200;
-/** How much of the lines before belongs to a value that goes on in a line, in characters. */
+/** How much of the previous lines belongs to a value that continues in a line, in characters. */
 const MAX_TAIL = 400;
-/** How much of the beginning shows what an input is, in bytes. */
+/** How many bytes at the start show the type of an input. */
 const HEAD = 8192;
 
-/** Formats that hide what they contain, by their first bytes (or those at a place), with what unpacks them. */
+/** Packed formats, by their magic bytes (and offset), with the tool that unpacks them. */
 const PACKED: readonly {
   readonly name: string;
   readonly bytes: string;
@@ -40,8 +42,8 @@ const PACKED: readonly {
 ];
 
 /**
- * Decodes UTF-8, or UTF-16 with or without a byte order mark, which shells on Windows write.
- * @throws TokenctlError `usage` for an input that is packed or binary: it would look like one without values.
+ * Decodes UTF-8, or UTF-16 with or without a byte order mark, as written by Windows shells.
+ * @throws TokenctlError `usage` for a packed or binary input: it would look like a text without values.
  */
 export async function* textOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let head: Buffer | null = Buffer.alloc(0);
@@ -75,7 +77,7 @@ function decoderOf(head: Buffer): TextDecoder {
   }
   if (head[0] === 0xff && head[1] === 0xfe) return new TextDecoder('utf-16le');
   if (head[0] === 0xfe && head[1] === 0xff) return new TextDecoder('utf-16be');
-  // ASCII in UTF-16 has a zero in every other place.
+  // ASCII in UTF-16 has a zero in every second byte.
   const zeros = [0, 0];
   for (let at = 0; at < Math.min(head.length, HEAD); at += 1)
     if (head[at] === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
@@ -89,7 +91,7 @@ function decoderOf(head: Buffer): TextDecoder {
   return new TextDecoder(odd > 0 ? 'utf-16le' : 'utf-16be');
 }
 
-/** Splits a text into lines with their line feeds, and long lines into pieces, where possible not within a value. */
+/** Splits a text into lines with their line feeds, and long lines into pieces, preferably between values. */
 export async function* piecesOf(texts: AsyncIterable<string>): AsyncGenerator<Piece> {
   let rest = '';
   let line = 1;
@@ -115,18 +117,18 @@ export async function* piecesOf(texts: AsyncIterable<string>): AsyncGenerator<Pi
   if (rest !== '') yield { text: rest, line, before };
 }
 
-/** A line of nothing but base64, also quoted or of a diff. */
+/** A line that is only base64, possibly quoted or in a diff. */
 const BASE64_LINE = /^[ >]*[+-]?[ \t>]*([A-Za-z0-9+/]{40,}={0,2})\s*$/;
 
 /**
- * Joins what an encoding breaks into lines: quoted-printable ends a line with `=` (RFC 2045 §6.7), shells and YAML with a backslash,
- * and base64 has lines of 64 or 76 characters. A value may lie in several of them.
+ * Joins lines that an encoding splits: quoted-printable ends a line with `=` (RFC 2045 §6.7), shells and YAML
+ * with a backslash, and base64 has lines of 64 or 76 characters. A value may span several of them.
  */
 export class BrokenLines {
   #tail = '';
   #kind: 'base64' | 'broken' | null = null;
 
-  /** The end of the lines before with this line; null if this line stands alone. */
+  /** This line joined to the end of the previous lines; null if it stands alone. */
   join(line: string): string | null {
     const base64 = BASE64_LINE.exec(line)?.[1];
     // The last line of base64 may be short.

@@ -1,14 +1,14 @@
 import { at, type Fields, fieldsOf, finding, type ScannerFinding } from './scanner-findings.ts';
 
-/** A finding with all that the report has about it. */
+/** A finding with everything the report says about it. */
 export interface ReportedFinding {
   readonly finding: ScannerFinding;
   readonly fields: unknown;
 }
 
 /**
- * Reads a whole report of scanners that mask or hash what they find, unless told otherwise: Trivy, Semgrep,
- * detect-secrets, ggshield, Checkov and GitLab's secret detection.
+ * Reads a whole report of scanners that mask or hash findings by default: Trivy, Semgrep, detect-secrets,
+ * ggshield, Checkov and GitLab's secret detection.
  * @returns Null for anything else.
  */
 export function readMaskedReport(value: unknown): readonly ReportedFinding[] | null {
@@ -92,7 +92,7 @@ function checkov(report: Fields): readonly ReportedFinding[] | null {
   }));
 }
 
-/** `gl-secret-detection-report.json`: newer versions leave out the extract. */
+/** `gl-secret-detection-report.json`: newer versions omit the extract. */
 function gitlab(report: Fields): readonly ReportedFinding[] | null {
   if (!Array.isArray(report['vulnerabilities']) || at(report, 'scan', 'type') !== 'secret_detection')
     return null;

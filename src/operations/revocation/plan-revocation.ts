@@ -25,18 +25,18 @@ import { noSessions, planSessions } from '../sessions/sessions.ts';
 export interface PlanRevocationOptions {
   readonly target: Target;
   readonly selector: Selector;
-  /** The selection in words; those of the selector where absent. */
+  /** The selection in words; default: those of the selector. */
   readonly words?: string;
   readonly clock: Clock;
-  /** The target's description, where it is known already; it is asked otherwise. */
+  /** The target's description, if known already. Default: it is read. */
   readonly description?: TargetDescription;
-  /** Plans the caller's own credential as well, last; kept and reported by default. */
+  /** Plans the caller's own credential as well, last. Default: it is kept and reported. */
   readonly includeOwn?: boolean;
-  /** Leaves refresh tokens alive, as the bare management command does; taken along where possible by default. */
+  /** Keeps refresh tokens, as the bare management command does. Default: they are revoked if possible. */
   readonly accessOnly?: boolean;
-  /** Leaves authorization codes alone, as the management commands do; taken along with refresh tokens by default. */
+  /** Keeps authorization codes, as the management commands do. Default: deleted with refresh tokens. */
   readonly keepCodes?: boolean;
-  /** Ends sessions as well: of the named users, or of the tokens' owners, or all with `all`. */
+  /** Ends sessions as well: of the named users, of the tokens' owners, or all with `all`. */
   readonly withSessions?: boolean;
   /** Restricts the plan to the selected access tokens that these rules of the policy found. */
   readonly findings?: { readonly rules: readonly RuleName[]; readonly ids: readonly number[] } | undefined;
@@ -47,13 +47,12 @@ export interface PlanRevocationOptions {
 /**
  * Computes what a revocation of the selected tokens would do. Reads only.
  *
- * Where refresh tokens go along and the selector names nothing but users or applications, or everything,
- * those without an access token are planned too, as the controller's `revoke_oauth2_tokens --all` does, and the
- * authorization codes that can still be redeemed; with other criteria only those beside the selected access tokens.
- *
- * @throws TokenctlError `usage` for a selector without meaning, `not_found` for a user or application
- * that does not exist, `plan_too_large` for a plan above `atMost`, `unsupported` for sessions where the
- * target has none.
+ * If refresh tokens are revoked as well, and the selector names only users or applications, or everything,
+ * the plan also includes refresh tokens without an access token, as the controller's `revoke_oauth2_tokens
+ * --all` does, and redeemable authorization codes. With other criteria, it includes only the refresh tokens
+ * of the selected access tokens.
+ * @throws TokenctlError `usage` for a meaningless selector, `not_found` for a user or application that does
+ * not exist, `plan_too_large` for a plan above `atMost`, `unsupported` for sessions if the target has none.
  */
 export async function planRevocation(options: PlanRevocationOptions): Promise<RevocationPlan> {
   const { target, selector, findings } = options;
@@ -122,7 +121,7 @@ function inWords(selection: string, rules: readonly string[] | undefined): strin
   return `${selection === EVERY_TOKEN ? 'tokens' : `${selection},`} with the finding ${rules.join(' or ')}`;
 }
 
-/** Whether every token was named by id and listed: these are all that such a selection means. */
+/** Whether every token was named by id and listed: the selection then means no other tokens. */
 function isSeenById({ ids }: Selector, absent: ReadonlySet<number>): boolean {
   return ids !== undefined && absent.size === 0;
 }
@@ -142,8 +141,8 @@ function reachOf(options: PlanRevocationOptions, description: TargetDescription)
 }
 
 /**
- * The refresh tokens to revoke in addition to those of the selected access tokens; or null. With
- * `all` only orphaned ones: any other is beside an access token, and every access token is selected.
+ * The refresh tokens to revoke in addition to those of the selected access tokens; or null. With `all`, only
+ * orphaned ones: any other has an access token, and every access token is selected.
  */
 function refreshTokensAlone(selector: Selector): RefreshTokenSelector | null {
   return selector.all === true ? { states: ['orphaned'] } : refreshTokenSelector(selector);
@@ -164,8 +163,8 @@ export function refuseTooLarge(planned: number, atMost: number | undefined): voi
 }
 
 /**
- * The refresh tokens, alive, that a selector of access tokens means as well: null where it has a criterion
- * that only an access token can meet, so that none are meant but those beside the selected ones.
+ * The live refresh tokens that a selector of access tokens also means; null if it has a criterion that only
+ * an access token can match, so that only the refresh tokens of the selected ones are meant.
  */
 export function refreshTokenSelector(selector: Selector): RefreshTokenSelector | null {
   const whole = wholeSelection(selector);
@@ -173,9 +172,8 @@ export function refreshTokenSelector(selector: Selector): RefreshTokenSelector |
 }
 
 /**
- * The names of all users from an identity provider (those that ALLOW_OAUTH2_FOR_EXTERNAL_USERS applies to). Reads only.
- *
- * @returns Their names, ascending. An empty list is not a valid selector.
+ * The names of all users from an identity provider (those that ALLOW_OAUTH2_FOR_EXTERNAL_USERS applies to),
+ * ascending. Reads only. An empty list is not a valid selector.
  */
 export async function externalUserNames(options: { target: Target }): Promise<string[]> {
   const names: string[] = [];

@@ -14,9 +14,9 @@ export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'select
   readonly description: TargetDescription;
   /** The selection, or a saved plan to apply instead. */
   readonly selection: Selection | SavedPlan;
-  /** Of a saved plan: whether names have to be those that the approver read. */
+  /** For a saved plan: whether names must match those that the approver read. */
   readonly sameNames: boolean;
-  /** Over REST: where what that API does not list is read. */
+  /** Over REST: the database for data that the API does not list. */
   readonly linked?: LinkedDatabase | undefined;
   /** Only tokens that violate one of these rules. */
   readonly violating?:
@@ -27,13 +27,13 @@ export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'select
 export interface SelectedPlan {
   readonly plan: RevocationPlan;
   readonly saved: SavedPlan | undefined;
-  /** Reads again what was selected. A saved plan and findings cannot be: tokens created since are not counted. */
+  /** Selects the tokens again. Undefined for a saved plan and for findings: newer tokens do not count. */
   readonly selector: Selector | undefined;
 }
 
 /**
- * Plans a revocation as it was asked for: resolves names, reads the tokens, and refuses a selection of which
- * this account sees nothing.
+ * Plans a revocation as requested: resolves names, reads the tokens, and refuses a selection of which this
+ * account sees nothing.
  * @throws TokenctlError `permission_refused` if no selected token is visible, and as {@link planRevocation}
  * and {@link planFromSaved}
  */
@@ -54,7 +54,7 @@ async function planVisible(options: PlanSelectedOptions): Promise<SelectedPlan> 
     requireVisible(plan, description);
     return { plan, saved: selection, selector: undefined };
   }
-  // Who is of a group but not visible would keep its tokens, and nothing would say so.
+  // An invisible member of a group would silently keep their tokens.
   if (isByGroup(selection)) requireFullView(description, 'Revoking by organization or team');
   const selected = await resolveSelection(target, selection);
   const findings = violating && (await findingsOf(options, selected.selector, violating));
@@ -68,7 +68,7 @@ function isEmpty(plan: RevocationPlan): boolean {
   return isNothing(amountsOf(plan)) && plan.kept.length === 0;
 }
 
-/** Nothing to revoke is only true of what the account sees. */
+/** "Nothing to revoke" is only true for what the account sees. */
 function requireVisible(plan: RevocationPlan, description: TargetDescription): void {
   if (plan.notSeen === null || !isEmpty(plan)) return;
   throw new TokenctlError(
@@ -78,7 +78,6 @@ function requireVisible(plan: RevocationPlan, description: TargetDescription): v
   );
 }
 
-/** The selected tokens that violate rules. */
 async function findingsOf(
   { target, clock }: PlanSelectedOptions,
   selector: Selector,

@@ -7,21 +7,21 @@ import type { LinkedDatabase, ReadTarget } from '../ports/target.ts';
 import { requireSameUsers, resolveNames } from '../scope/resolve-names.ts';
 import { planSessions } from '../sessions/sessions.ts';
 
-/** How many there are; a sentence where that could not be read. */
+/** The counts; a sentence if one could not be read. */
 type Counts = Partial<Record<PathName, number | string>>;
 
-/** What a revocation over REST was about. */
+/** What a revocation over REST covered. */
 export interface Revoked {
   readonly plan: Pick<RevocationPlan, 'tokenIds' | 'ownerIds'>;
-  /** Undefined if the plan is not of a selection as a whole: then only what is beside its tokens counts. */
+  /** Undefined if the plan is not for a whole selection: then only the plan's tokens count. */
   readonly selector: Selector | undefined;
-  /** After the act, what was beside a token is not told from other refresh tokens: the count of the plan stays. */
+  /** After the revocation, its refresh tokens are indistinguishable from others: the plan's count is kept. */
   readonly isDone: boolean;
 }
 
 /**
- * The ways in that a revocation over REST leaves open, with what the database lists of refresh tokens, authorization codes and sessions.
- * Changes nothing.
+ * The access paths that a revocation over REST leaves open, with the refresh tokens, authorization codes and
+ * sessions that the database lists. Changes nothing.
  */
 export async function readLinked(
   paths: readonly AccessPath[],
@@ -76,7 +76,7 @@ async function countLeft(
     authorization_codes: authorizationCodes
       ? await countOf(authorizationCodes.list({ ...whose, state: 'live' }))
       : NOT_TOLD,
-    // The owners of an application's refresh tokens are not known over REST: without others, nothing is said of sessions.
+    // Over REST, owners of an application's refresh tokens are unknown: without other users, omit sessions.
     ...(userIds.length > 0 && { sessions: sessions ? await sessionsLeft() : NOT_TOLD }),
   };
 

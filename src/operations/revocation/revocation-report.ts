@@ -12,45 +12,46 @@ import type { EndedSessions } from '../sessions/expire-sessions.ts';
 import { refreshTokenSelector } from './plan-revocation.ts';
 
 /**
- * What became of the refresh tokens of a revocation. What is not tried or gone already is counted of those by
- * themselves only: those beside access tokens share the fate of these.
+ * Results for the refresh tokens of a revocation. Tokens not tried or already gone are counted only for
+ * refresh tokens without an access token: the others share the result of their access tokens.
  */
 export interface RevokedRefreshTokens extends OutcomeCounts {
-  /** Those that were revoked and are alive when reading again, ascending. */
+  /** Revoked tokens that were found live on re-reading, ascending. */
   readonly stillAlive: readonly number[];
-  /** How many of the planned ones were expired already; null where that is not known. */
+  /** Number of planned tokens that were already expired; null if unknown. */
   readonly expired: number | null;
 }
 
-/** What a revocation did, and what it left. The counts at the top are those of access tokens. */
+/** What a revocation did, and what it left. The top-level counts are for access tokens. */
 export interface RevocationReport extends RunEnd, OutcomeCounts {
-  /** Tokens that were tried and found when reading again, ascending. */
+  /** Tokens that were tried and found on re-reading, ascending. */
   readonly stillAlive: readonly number[];
   /** Including those of access tokens; null if refresh tokens were not revoked. */
   readonly refreshTokens: RevokedRefreshTokens | null;
-  /** The deleted authorization codes (as `revoked`); null where they were left alone. */
+  /** The deleted authorization codes (as `revoked`); null if they were kept. */
   readonly authorizationCodes: OutcomeCounts | null;
-  /** Null where they were left alone. */
+  /** Null if they were kept. */
   readonly sessions: EndedSessions | null;
   /** What the selection covers now and the plan did not; null if this was not checked. */
   readonly madeSince: MadeSince | null;
-  /** What is known of the result after reading again. */
+  /** The verified result, after re-reading. */
   readonly verification: Verification;
-  /** Whether `verification` is `checked`: all of the selection was read again and none of it was there. */
+  /** Whether `verification` is `checked`: the whole selection was re-read and none of it existed. */
   readonly verified: boolean;
-  /** Whether the caller's own credential was revoked, shown by its being refused afterwards. */
+  /** Whether the caller's own credential was revoked, proven by its refusal afterwards. */
   readonly ownAccessEnded: boolean;
   /** The saved plan that was applied; absent for others. */
   readonly plan?: SavedPlanReference | undefined;
   readonly kept: readonly Kept[];
-  /** The ways in that it left open or could not check; those that it covers and closed are left out. */
+  /** The access paths that it left open or could not check, without those that it covers and closed. */
   readonly accessPaths: readonly AccessPath[];
   readonly seconds: number;
 }
 
 /**
- * What is known of a selection after its revocation: `checked`, none of it is listed any more; `still_alive`, some of it
- * is; `not_checked`, because the target could not be read or the account does not see the whole selection.
+ * The verified state of a selection after its revocation: `checked`, none of it is listed; `still_alive`,
+ * some of it is; `not_checked`, because the target could not be read or the account does not see the whole
+ * selection.
  */
 export type Verification =
   | { readonly result: 'checked' }
@@ -58,18 +59,18 @@ export type Verification =
   | {
       readonly result: 'not_checked';
       /**
-       * What kept it from being checked. `part_seen`: the account does not see the whole selection.
-       * `sessions_unseen`: a gateway can accept sessions that are not listed.
+       * Why it was not checked. `part_seen`: the account does not see the whole selection. `sessions_unseen`:
+       * a gateway may accept sessions that are not listed.
        */
       readonly cause: 'interrupted' | 'unreadable' | 'not_tried' | 'sessions_unseen' | 'part_seen';
       /** As a sentence without a full stop. */
       readonly why: string;
     };
 
-/** How many of the tokens still alive the last entry names, so that no line of the log grows without bound. */
+/** The maximum number of live tokens that the last entry names, to limit the line length of the log. */
 const NAMED_ALIVE = 1000;
 
-/** What the intent of a whole revocation states. */
+/** The data of the intent of a whole revocation. */
 export function openingOf(plan: RevocationPlan): EntryDraft['data'] {
   const { reach, sessions } = plan;
   return {
@@ -97,7 +98,7 @@ export function openingOf(plan: RevocationPlan): EntryDraft['data'] {
   };
 }
 
-/** What the outcome of a whole revocation states. */
+/** The data of the outcome of a whole revocation. */
 export function closingOf(report: RevocationReport): EntryDraft['data'] {
   const {
     kept: _kept,
@@ -134,7 +135,7 @@ function aliveOf(ids: readonly number[]) {
   return { stillAlive: ids.length, ...(ids.length > 0 && { alive: ids.slice(0, NAMED_ALIVE) }) };
 }
 
-/** How far a revocation is: access tokens, and refresh tokens without one of these. */
+/** The progress of a revocation: access tokens, and refresh tokens without one of these. */
 export interface RevocationProgress {
   /** Tried so far: revoked, unchanged and failed together. */
   readonly done: number;
@@ -144,15 +145,15 @@ export interface RevocationProgress {
   readonly failed: number;
 }
 
-/** Who wants to be told what while a revocation works. */
+/** Callbacks during a revocation. */
 export interface RevocationListeners {
   /** Called every few dozen tokens. */
   readonly onProgress?: (progress: RevocationProgress) => void;
-  /** Called with what became of each token; `refresh_token` for those without a planned access token. */
+  /** Called with the result of each token; `refresh_token` for those without a planned access token. */
   readonly onOutcome?: (outcome: Outcome, kind: 'access_token' | 'refresh_token') => void;
 }
 
-/** Counts what becomes of a revocation's tokens, by kind. */
+/** Counts the results of a revocation's tokens, by kind. */
 export class RevocationTally {
   readonly access: OutcomeTally;
   /** Those without a planned access token; the others are in `access.alongside`. */
@@ -180,18 +181,19 @@ export class RevocationTally {
   }
 }
 
-/** What a selector names by now and the plan did not. */
+/** What a selector covers now and the plan did not. */
 export interface MadeSince {
   readonly accessTokens: number;
-  /** Null if they are not listed, or not selected. */
+  /** Null if they are not listed or not selected. */
   readonly refreshTokens: number | null;
 }
 
 /**
- * Lists the selection again, and counts the tokens that were not in the plan: a client that goes on while a plan is confirmed and
- * carried out has new ones; and a refresh token is left over if another user deleted its access token meanwhile.
- *
- * @returns Null if this was not checked: the run ended early, or the tokens were selected by id, which no new token has.
+ * Lists the selection again, and counts the tokens that were not in the plan: a client that is active while a
+ * plan is confirmed and carried out gets new ones, and a refresh token remains if another user deleted its
+ * access token in the meantime.
+ * @returns Null if this was not checked: the run ended early, or the tokens were selected by id, which no new
+ * token has.
  */
 export async function countMadeSince(
   work: OperationRun,

@@ -18,34 +18,33 @@ import { planRevocation } from './plan-revocation.ts';
 import type { RevocationListeners, RevocationReport } from './revocation-report.ts';
 import { revokeTokens } from './revoke-tokens.ts';
 
-/** The maximum number of passes over tokens that were created meanwhile. */
+/** The maximum number of passes over tokens that were created in the meantime. */
 const MAX_PASSES = 12;
 
-/** How often the in-flight requests are waited for, while what they made is found. */
+/** The maximum number of waits for in-flight requests while new tokens from them are found. */
 const MAX_WAITS = 4;
 
-/** Whose tokens are revoked and sessions ended: these are of users, not of applications. */
+/** Whose tokens are revoked and sessions ended. Sessions belong to users, not to applications. */
 interface Clearing {
-  /** Asked before every pass: an identity provider makes accounts, and a plan is as old as its first page. */
+  /** Called before every pass: an identity provider creates accounts, and a plan ages while it is read. */
   readonly selector: () => Promise<Selector | null>;
   readonly common: Step['common'];
   readonly listeners: RevocationListeners;
 }
 
-/** What is known after the passes; nothing where they could not be finished. */
+/** The result of the passes; empty if they could not be finished. */
 interface Cleared {
-  /** When the last of the sessions that ended would have expired; null if none ended. */
+  /** The latest expiry among the ended sessions; null if none ended. */
   readonly latestSession: Date | null;
-  /** How the requests ended that were under way; null if the target does not list them, or no one was selected. */
+  /** How the in-flight requests ended; null if the target does not list them, or no one was selected. */
   readonly settled: SettledRequests | null;
 }
 
 /**
- * Deletes authorization codes, revokes refresh tokens and access tokens, ends sessions, and repeats this until nothing is left: a client that
- * refreshes during a pass gets a new pair, which that pass did not plan. Then the transactions that are open are waited for, and
- * what they wrote is revoked as well, until nothing new comes. A stage of the run; each pass is a separate run in the audit log, and
- * the outcome of its step names that.
- *
+ * Deletes authorization codes, revokes refresh tokens and access tokens, ends sessions, and repeats this
+ * until nothing is left: a client that refreshes during a pass gets a new pair that the pass did not plan.
+ * Then it waits for open transactions and revokes what they wrote, until nothing new appears. A stage of the
+ * run; each pass is a separate run in the audit log, which the outcome of its step names.
  * @throws TokenctlError as {@link OperationRun.step}.
  */
 export async function revokeAllAccess(work: OperationRun, clearing: Clearing): Promise<Cleared> {
@@ -59,7 +58,7 @@ export async function revokeAllAccess(work: OperationRun, clearing: Clearing): P
   return cleared;
 }
 
-/** What the passes did until now. */
+/** What the passes did so far. */
 interface Passes {
   number: number;
   readonly steps: StepReport[];
@@ -84,7 +83,7 @@ async function revokeAndWait(
 }
 
 /**
- * Revokes until nothing is left: `clear` if nothing was there, `revoked` if something was and nothing is
+ * Revokes until nothing is left: `clear` if nothing existed, `revoked` if something existed and nothing is
  * left, `left` if passes did not help, and `nobody` if the selection names no one.
  */
 async function revokeInPasses(
@@ -135,9 +134,9 @@ async function revokeInPasses(
 }
 
 /**
- * Whether nothing is left, and nothing can come of what is under way: a refresh that has not committed yet still
- * shows its refresh token as live, and a code that is being redeemed is still there. So first no code and no refresh
- * token must be live, and after that no access token there.
+ * Whether nothing is left, and nothing can result from work in flight: an uncommitted refresh still shows its
+ * refresh token as live, and a code being redeemed still exists. First no code and no live refresh token may
+ * exist, and after that no access token.
  */
 async function isClear(target: Target, selector: Selector): Promise<boolean> {
   if (target.authorizationCodes) {
@@ -171,7 +170,7 @@ function stopAt(work: OperationRun, { code, message, hint }: Stopped): void {
 function passResult(pass: number, report: RevocationReport): StepResult {
   const { planned, revoked, unchanged, refreshTokens, sessions, run, failed, notTried, verified } = report;
   const { authorizationCodes: codes, verification } = report;
-  // The access paths say what is unseen of sessions.
+  // The access paths report unlisted sessions.
   const isVerified =
     verified || (verification.result === 'not_checked' && verification.cause === 'sessions_unseen');
   const parts = [

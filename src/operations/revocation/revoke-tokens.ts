@@ -24,7 +24,7 @@ export interface RevokeTokensOptions extends Change, RevocationListeners {
   readonly plan: RevocationPlan;
   /** The selector of the plan, to check for tokens created since; not checked if absent. */
   readonly selector?: Selector | undefined;
-  /** Tokens per batch, each batch being one intent and one outcome in the log; what the target asks for by default. */
+  /** Tokens per batch; each batch is one intent and one outcome in the log. Default: as the target says. */
   readonly batchSize?: number;
 }
 
@@ -32,12 +32,12 @@ export interface RevokeTokensOptions extends Change, RevocationListeners {
 const CONCURRENCY = 3;
 
 /**
- * Carries out a revocation plan: closes what killed runs left open, records the intent, revokes in batches of
- * which several are under way, each recorded before and after: authorization codes, refresh tokens without a
- * planned access token first, then access tokens with the refresh tokens beside them, then ends sessions.
- * Reads again what was tried, revokes the caller's own credential last and singly, and counts what was made
- * since the plan. Running it again finishes the work.
- * @throws TokenctlError as any {@link OperationRun}. A target that fails half-way is reported in `stopped`
+ * Carries out a revocation plan: closes what killed runs left open, records the intent, and revokes in
+ * several concurrent batches, each recorded before and after: authorization codes, refresh tokens without a
+ * planned access token, then access tokens with their refresh tokens. Then it ends sessions, re-reads what
+ * was tried, revokes the caller's own credential last and singly, and counts tokens created since the plan.
+ * Running it again finishes the work.
+ * @throws TokenctlError as any {@link OperationRun}. If the target fails part-way, `stopped` reports it
  * instead.
  */
 export async function revokeTokens(options: RevokeTokensOptions): Promise<RevocationReport> {
@@ -55,7 +55,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const ending = plan.sessions === null ? null : await endSessions(work, plan.sessions);
   let read = await verifyOthers(work, tally);
   const sessions = plan.sessions && (await sessionsAfter(work, plan.sessions, ending));
-  // The caller's own credential may be what lists them.
+  // Listing them may need the caller's own credential.
   const madeSince = await countMadeSince(work, { plan, selector: options.selector });
   for (let index = own; index < plan.tokenIds.length; index += 1) {
     const since = { access: tally.access.tried.length, alongside: tally.access.alongside.length };
@@ -86,7 +86,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   return report;
 }
 
-/** Deletes the planned authorization codes: one that is redeemed meanwhile is a pair of tokens that the plan has not. */
+/** Deletes the planned authorization codes: one redeemed meanwhile yields a token pair outside the plan. */
 async function deleteCodes(
   work: OperationRun,
   options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
@@ -119,7 +119,7 @@ async function revokeAlone(
   });
 }
 
-/** Revokes a stretch of the plan's access tokens. */
+/** Revokes a range of the plan's access tokens. */
 async function revokeStretch(
   work: OperationRun,
   options: {
@@ -160,7 +160,7 @@ function verificationOf(
   plan: RevocationPlan,
   read: ReadAgain & {
     readonly sessions: EndedSessions | null;
-    /** Planned tokens and codes whose turn did not come: nothing reads them again. */
+    /** Planned tokens and codes that were not reached: they are not re-read. */
     readonly untried: number;
     readonly interrupted: boolean;
   },
@@ -188,14 +188,14 @@ function verificationOf(
 }
 
 /**
- * Refuses a plan of which the caller may carry out nothing but the part that is its own.
+ * Refuses a plan if the caller may only carry out the part about their own tokens.
  * @throws TokenctlError `permission_refused` for a system auditor, if the plan has tokens of others.
  */
 export function requireMayRevoke(plan: RevocationPlan, description: TargetDescription): void {
   if (plan.owners.some((owner) => owner !== description.identity.username)) requireMayChange(description);
 }
 
-/** The refusal that carrying out a plan would meet, for its dry run; undefined if none is known. */
+/** The refusal that carrying out a plan would get, for its dry run; undefined if none is known. */
 export function revocationRefusal(
   plan: RevocationPlan,
   description: TargetDescription,
@@ -209,7 +209,7 @@ export function revocationRefusal(
       ...(tokens > 0 ? (['revoke'] as const) : []),
       ...(sessions > 0 ? (['sessions'] as const) : []),
     ];
-    // Codes that this role may not delete are left, as the plan says.
+    // Codes that this role may not delete are kept, as the plan says.
     const missingRights = description.missingRights.filter(
       ({ codesOnly }) => plan.reach.authorizationCodes || codesOnly !== true,
     );
@@ -218,15 +218,15 @@ export function revocationRefusal(
 }
 
 interface ReadAgain {
-  /** Access tokens that are still there, ascending; null where the target could not be asked. */
+  /** Access tokens that still exist, ascending; null if the target could not be read. */
   readonly alive: readonly number[] | null;
-  /** Refresh tokens that are still alive, ascending; null where the target could not be asked. */
+  /** Refresh tokens that are still live, ascending; null if the target could not be read. */
   readonly refreshAlive: readonly number[] | null;
   /** Whether the caller's own credential is refused now. */
   readonly ownAccessEnded: boolean;
 }
 
-/** How many tokens had been tried at some time; what was tried since is read again. */
+/** How many tokens had been tried at some point; those tried since are re-read. */
 interface Mark {
   readonly access: number;
   readonly alongside: number;
@@ -235,8 +235,8 @@ interface Mark {
 const UNKNOWN: ReadAgain = { alive: null, refreshAlive: null, ownAccessEnded: false };
 
 /**
- * Reads again which of the tokens tried still exist, before the caller's own credential is revoked. Where
- * that fails, the run stops. An interrupted run does not wait for it.
+ * Re-reads which tried tokens still exist, before the caller's own credential is revoked. The run stops if
+ * that fails. An interrupted run does not wait for it.
  */
 async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<ReadAgain> {
   if (work.shouldStop) return UNKNOWN;
@@ -251,8 +251,8 @@ async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise
 }
 
 /**
- * Finds out what became of one of the caller's own tokens, right after it was tried: if it was the credential
- * itself, its being refused shows that it is revoked. Nothing is read if the tally still stands where it did.
+ * Finds out what happened to one of the caller's own tokens, right after it was tried: if it was the
+ * credential itself, its refusal proves that it is revoked. Reads nothing if the tally is unchanged.
  */
 async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark): Promise<ReadAgain> {
   const ids = tally.access.tried.slice(since.access);
@@ -267,7 +267,7 @@ async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark
   }
 }
 
-/** Both together: unknown where either is. */
+/** Combines both: null if either is. */
 function together(one: ReadAgain, other: ReadAgain): ReadAgain {
   return {
     alive: joined(one.alive, other.alive),

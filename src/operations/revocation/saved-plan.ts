@@ -16,50 +16,50 @@ import { notPossible, partOf } from '../scope/target-parts.ts';
 import { unseenPart } from '../scope/visibility.ts';
 import { refuseTooLarge } from './plan-revocation.ts';
 
-/** A token of a saved plan: what tells it from another one with the same id. Never its value. */
+/** A token of a saved plan, with what distinguishes it from another one with the same id. Never its value. */
 export interface PlannedToken {
   readonly id: number;
-  /** The owner; null where the owner's row is gone. */
+  /** The owner; null if the owner's row is missing. */
   readonly user: { readonly id: number; readonly username: string } | null;
   /** The application's name; null for a personal token. */
   readonly application: string | null;
   /** RFC 3339. */
   readonly created: string;
-  /** As of {@link Token.fingerprint}; authorization codes have none. */
+  /** As in {@link Token.fingerprint}; authorization codes have none. */
   readonly fingerprint: string | null;
-  /** What a second person reads of an access token. Plans of version 0.2.0 lack it. */
+  /** The details of an access token for a second person. Plans of version 0.2.0 lack them. */
   readonly details?: {
     readonly scope: string;
     /** The first 200 characters. */
     readonly description: string;
     /** RFC 3339. */
     readonly expires: string;
-    /** RFC 3339; null for never; missing where the target does not tell. */
+    /** RFC 3339; null for never; missing if the target does not show it. */
     readonly lastUsed?: string | null;
   };
 }
 
-/** What every plan in a file has. Plain JSON without secrets. */
+/** The common content of all plan files. Plain JSON without secrets. */
 interface PlanFile extends ApprovablePlan {
   readonly version: 1;
-  /** When (RFC 3339), and by which person: as the actor of an entry of the audit log. */
+  /** When (RFC 3339), and by whom, in the form of an audit log entry's actor. */
   readonly made: { readonly at: string; readonly by: Readonly<Record<string, string>> };
-  /** As the target of an entry of the audit log. */
+  /** In the form of an audit log entry's target. */
   readonly target: Readonly<Record<string, string>>;
   /** The selection in words. */
   readonly selection: string;
-  /** Why its maker wants it, and the ticket; recorded when it is applied, unless others are given then. */
+  /** Reason and ticket of its author; recorded when it is applied, unless others are given then. */
   readonly reason?: string;
   readonly ticket?: string;
-  /** Present if its maker asked for the approval of a second person, whatever the configuration says. */
+  /** Present if its author requested a second person's approval, whatever the configuration says. */
   readonly requiresApproval?: true;
-  /** SHA-256 (hex) of the canonical JSON (RFC 8785) of all the others. */
+  /** SHA-256 (hex) of the canonical JSON (RFC 8785) of all other members. */
   readonly digest: string;
 }
 
 /**
- * A lockdown that was saved: which ways in are closed, for which users, and for how long. What it finds there is not part of it: a
- * lockdown revokes what there is when it works.
+ * A saved lockdown: which access paths are closed, for which users, and for how long. The tokens are not part
+ * of it: a lockdown revokes what exists when it runs.
  */
 export interface SavedLockdown extends PlanFile {
   readonly format: 'tokenctl-lockdown-plan';
@@ -69,19 +69,17 @@ export interface SavedLockdown extends PlanFile {
   readonly lasts: number | null;
 }
 
-/** The end of a lease, which is to be moved. */
+/** A new end of a lease. */
 export interface SavedExtension extends PlanFile {
   readonly format: 'tokenctl-extension-plan';
-  /** The id of the lease. */
   readonly lease: string;
   readonly token: number;
-  /** The name of its owner. */
   readonly user: string;
   /** The new end (RFC 3339). */
   readonly until: string;
 }
 
-/** The words of an extension, which an approver reads: they follow from what is done. */
+/** The description of an extension for an approver, derived from its data. */
 export function extensionText({
   lease,
   token,
@@ -91,10 +89,9 @@ export function extensionText({
   return `the end of ${lease}, token ${token} of ${user}, to ${until}`;
 }
 
-/** A plan in a file. */
 export type AnyPlan = SavedPlan | SavedLockdown | SavedExtension;
 
-/** A revocation that was saved, so that it can be reviewed and applied later. */
+/** A saved revocation, to be reviewed and applied later. */
 export interface SavedPlan extends PlanFile {
   readonly format: 'tokenctl-plan';
   /** Whether the refresh tokens of the access tokens are revoked with them. */
@@ -107,11 +104,12 @@ export interface SavedPlan extends PlanFile {
   readonly authorizationCodes: readonly PlannedToken[];
 }
 
-/** How many tokens a saved plan holds at most: it is meant to be read. */
+/** The maximum number of tokens in a saved plan: people have to read it. */
 const MAX_TOKENS = 100_000;
 
 /**
- * Saves a plan: reads what tells its tokens from others that might have their ids later. Changes nothing.
+ * Saves a plan: reads what distinguishes its tokens from others that may have their ids later. Changes
+ * nothing.
  * @throws TokenctlError `plan_too_large` above 100,000 tokens.
  */
 export async function savePlan(options: {
@@ -153,7 +151,7 @@ type Identity = Pick<Token, 'id' | 'user' | 'application' | 'created'> &
 
 const SHOWN_OF_DESCRIPTION = 200;
 
-/** The tokens of a plan; without any, the target need not have the part that lists them. */
+/** The tokens of a plan. If there are none, the target need not have the part that lists them. */
 async function planned(ids: readonly number[], tokens: () => AsyncIterable<Identity>) {
   const found: PlannedToken[] = [];
   if (ids.length > 0) for await (const token of tokens()) found.push(plannedToken(token));
@@ -180,7 +178,7 @@ function plannedToken({ id, user, application, created, fingerprint, ...token }:
   };
 }
 
-/** The digest that a saved plan must have; a plan that was edited has another. */
+/** The digest that a saved plan must have; an edited plan has another one. */
 export function digestOf(
   saved: Omit<SavedPlan, 'digest'> | Omit<SavedLockdown, 'digest'> | Omit<SavedExtension, 'digest'>,
 ): string {
@@ -191,17 +189,17 @@ export function digestOf(
 }
 
 /**
- * Plans the revocation of exactly the tokens of a saved plan that still exist. Those that are gone are in `saved.gone`.
- * Reads only.
- *
- * @throws TokenctlError `plan_outdated` for the plan of another controller, or if an id now belongs to another token;
- * `unsupported` if this target cannot revoke the refresh tokens or authorization codes of the plan; `plan_too_large`.
+ * Plans the revocation of exactly the tokens of a saved plan that still exist. Tokens that no longer exist
+ * are in `saved.gone`. Reads only.
+ * @throws TokenctlError `plan_outdated` for the plan of another controller, or if an id now belongs to
+ * another token; `unsupported` if this target cannot revoke the refresh tokens or authorization codes of the
+ * plan; `plan_too_large`.
  */
 export async function planFromSaved(
   options: ReadTarget & {
     readonly saved: SavedPlan;
     readonly atMost?: number | undefined;
-    /** Refuses a token whose owner or application has another name than in the plan: a second person approves the names. */
+    /** Refuses a token whose owner or application was renamed since: a second person approves the names. */
     readonly sameNames?: boolean;
   },
 ): Promise<RevocationPlan> {
@@ -277,13 +275,13 @@ function referenceTo(saved: SavedPlan, gone: SavedPlanReference['gone']): SavedP
   };
 }
 
-/** The tokens of a plan, and what became of them. */
+/** The tokens of a plan, and their current state. */
 class Expected {
   readonly #kind: string;
   readonly #tokens: ReadonlyMap<number, PlannedToken>;
   readonly #missing: Set<number>;
   readonly #sameNames: boolean;
-  /** Tokens whose id belongs to another one now, as text. */
+  /** Tokens whose id belongs to another token now, as text. */
   readonly changed: string[] = [];
 
   constructor(kind: string, tokens: readonly PlannedToken[], sameNames: boolean) {
@@ -297,7 +295,7 @@ class Expected {
     return [...this.#missing];
   }
 
-  /** Gives each token that is still the same. Asks nothing if none is expected. */
+  /** Calls back for each unchanged token. Reads nothing if none is expected. */
   async each<Found extends Identity>(
     read: (ids: readonly number[]) => AsyncIterable<Found>,
     add: (token: Found) => void,
@@ -325,7 +323,6 @@ function hasSameNames(one: PlannedToken | undefined, other: PlannedToken): boole
   return one?.user?.username === other.user?.username && one?.application === other.application;
 }
 
-/** Refuses the plan of another controller. Throws `plan_outdated`. */
 export function requireSameController(
   { target }: Pick<PlanFile, 'target'>,
   description: TargetDescription,
@@ -356,7 +353,7 @@ function requireApplicable(
   );
 }
 
-/** How many changed tokens the message names. */
+/** The maximum number of changed tokens in the message. */
 const NAMED = 5;
 
 function changedError(changed: readonly string[]): TokenctlError {

@@ -1,6 +1,6 @@
 import { tokenValuesWithin } from './token-values.ts';
 
-/** The scanners whose reports are known by their shape, and SARIF, which many scanners write. */
+/** The scanners whose reports are recognized by their shape, and SARIF, which many scanners write. */
 export type ScannerFormat =
   | 'gitleaks'
   | 'trufflehog'
@@ -14,37 +14,31 @@ export type ScannerFormat =
   | 'gitlab'
   | 'other';
 
-/**
- * Where a scanner found a value. What may be a secret in it is replaced with `[redacted]`. Null where the report does
- * not say.
- */
+/** Where a scanner found a value, with possible secrets replaced by `[redacted]`. Null if not reported. */
 export interface LeakPlace {
   readonly file: string | null;
-  /** The hash of the commit. */
   readonly commit: string | null;
   /** Counted from 1. */
   readonly line: number | null;
-  /** The page of the finding. */
   readonly link: string | null;
 }
 
 export interface ScannerFinding {
   readonly format: ScannerFormat;
-  /** The strings in which the scanner says the secret is: empty where it names none. */
+  /** The strings that contain the secret according to the scanner; empty if it names none. */
   readonly secrets: readonly string[];
-  /** The report hides the secret, so that nothing can be checked. */
+  /** Whether the report hides the secret, so that nothing can be checked. */
   readonly hidden: boolean;
   readonly place: LeakPlace;
 }
 
-/** The members of a JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Recognizes one finding by the names of its fields: of gitleaks 7 (`offender`) and 8 (`RuleID`, `Secret`, `Match`), TruffleHog 3
- * (`SourceMetadata`, `Raw`), GitHub secret scanning (REST alerts, the webhooks `secret_scanning_alert` and
- * `secret_scanning_alert_location`, which carry no secret, and the message to partners).
- *
+ * Recognizes one finding by the names of its fields: of gitleaks 7 (`offender`) and 8 (`RuleID`, `Secret`,
+ * `Match`), TruffleHog 3 (`SourceMetadata`, `Raw`), GitHub secret scanning (REST alerts, the webhooks
+ * `secret_scanning_alert` and `secret_scanning_alert_location`, which carry no secret, and the message to
+ * partners).
  * @returns Null for anything else.
  */
 export function readFinding(value: unknown): ScannerFinding | null {
@@ -79,7 +73,7 @@ export function readFinding(value: unknown): ScannerFinding | null {
 }
 
 /**
- * Reads a result of SARIF 2.1.0 (section 3.27). Its snippets hold the secret where the scanner writes it;
+ * Reads a result of SARIF 2.1.0 (section 3.27). Its snippets contain the secret if the scanner writes it;
  * gitleaks does, TruffleHog does not.
  * @returns Null for anything else.
  */
@@ -102,7 +96,7 @@ export function readSarifResult(value: unknown): ScannerFinding | null {
   });
 }
 
-/** Whether this is what GitHub's REST API answers instead of alerts: `gh api` writes it to the same place. */
+/** Whether this is an error of GitHub's REST API: `gh api` writes it to the same place as alerts. */
 export function isGithubError(value: unknown): boolean {
   const page = fieldsOf(value)?.['documentation_url'];
   return typeof page === 'string' && page.startsWith('https://docs.github.com/');
@@ -129,10 +123,10 @@ function githubFinding(alert: Fields, location: Fields | null): ScannerFinding {
   });
 }
 
-/** The least length of a string that is looked for in places: shorter ones occur everywhere. */
+/** The minimum length of a string to search for in places: shorter ones occur everywhere. */
 const MIN_SECRET = 6;
 
-/** A finding: hidden if each of these texts, in which the secret should be, is masked or missing. */
+/** A finding: hidden if each of these texts, which should contain the secret, is masked or missing. */
 export function finding(
   format: ScannerFormat,
   texts: readonly unknown[],
@@ -156,7 +150,8 @@ export function finding(
 const COMMIT = /^[0-9a-f]{7,64}$/i;
 
 /**
- * A value that a scanner masked: `REDACTED`, a start with three dots (`gitleaks --redact=50`), asterisks, or Semgrep's request to log in.
+ * A value masked by a scanner: `REDACTED`, a start with three dots (`gitleaks --redact=50`), asterisks, or
+ * Semgrep's request to log in.
  */
 function isMasked(text: string): boolean {
   return (
@@ -171,7 +166,10 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** A line of a text in which a scanner masked a value: a banner of asterisks, and the mask of a log of CI, have no label or are shorter. */
+/**
+ * Whether a scanner masked a value in this line. A banner of asterisks and the mask in a CI log do not match:
+ * they have no label or are shorter.
+ */
 export function hidesValue(line: string): boolean {
   return HIDING.some((pattern) => pattern.test(line));
 }
@@ -180,18 +178,15 @@ const HIDING: readonly RegExp[] = [
   /\bREDACTED\b|VALUE_SPECIFIED_IN_NO_LOG_PARAMETER/,
   /["'\w]\s*[:=]\s*["']?[^\s"'*•]{0,40}[*•]{5,}/,
   /[:=>]\s*(?:\\?["'])?[[<(](?:redacted|filtered|sensitive(?: value)?|secret-masked-on-purpose)[\])>]/i,
-  // What scanners write of a finding without its value.
+  // What scanners write for a finding without its value.
   /"(?:hashed_secret|secret_hash|truncatedSecret)"|"requires login"|"rule"\s*:\s*"secrets:|"SensitiveData:/,
   /\bSecret Type: |\bSECRET_DETECTION\b|\bto not contain \w+ encoded texts such as: /,
 ];
 
-/** The longest path or address that is shown. */
+/** The maximum length of a displayed path or URL. */
 const MAX_PLACE = 300;
 
-/**
- * A place as it may be shown: a path or an address that holds one of these secrets, or what looks like a token, is replaced,
- * also where it is percent-encoded.
- */
+/** A place that is safe to display: replaced if it contains one of these secrets or a likely token. */
 export function shownPlace(place: LeakPlace, secrets: Iterable<string>): LeakPlace {
   const known = [...secrets].filter((secret) => secret.length >= MIN_SECRET);
   const shown = (text: string | null) => {
@@ -213,10 +208,7 @@ function decoded(text: string): string {
   }
 }
 
-/**
- * The strings of a JSON value, each behind its name, so that what is called a token is known as such. Nesting beyond 50
- * levels is left out.
- */
+/** A JSON value's strings, each after its name, which may label a token. Skips nesting over 50 levels. */
 export function* namedStrings(value: unknown, name = '', depth = 0): Generator<string> {
   if (typeof value === 'string') yield name === '' ? value : `${name}: ${value}`;
   else if (typeof value === 'object' && value !== null && depth < 50) {
@@ -231,7 +223,7 @@ export function fieldsOf(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null;
 }
 
-/** The member at a path; undefined where there is none. */
+/** The member at a path; undefined if there is none. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => fieldsOf(inner)?.[name], value);
 }

@@ -1,10 +1,11 @@
 import { gunzipSync } from 'node:zlib';
 
-/** How often a decoded text is decoded again: an ANSI sequence in JSON in JSON is three. */
+/** The maximum number of nested escapes: an ANSI sequence in JSON in JSON has three. */
 const MAX_DEPTH = 4;
 /**
- * Words long enough for a value of 30 characters: of base64; of hexadecimal digits, as auditd writes arguments and PostgreSQL bytes;
- * and lists of bytes, as journald, Node.js, Go and network analyzers write them. Without the lookbehind, each letter of a shorter word begins a search.
+ * Words long enough for a value of 30 characters: base64; hexadecimal digits, as auditd writes arguments and
+ * PostgreSQL writes bytes; and lists of bytes, as journald, Node.js, Go and network analyzers write them.
+ * Without the lookbehind, each letter of a shorter word would start a search.
  */
 const WORDS: readonly (readonly [RegExp, (word: string) => Generator<string>])[] = [
   [/(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}/g, fromBase64],
@@ -17,22 +18,24 @@ const WORDS: readonly (readonly [RegExp, (word: string) => Generator<string>])[]
     (word) => textsIn(Buffer.from(word.match(/\d+/g)?.map(Number) ?? [])),
   ],
 ];
-/** How often an encoded word is decoded: passwords of registries in Kubernetes are base64 within base64. */
+/** The maximum number of nested encodings: registry passwords in Kubernetes are base64 within base64. */
 const MAX_ENCODINGS = 2;
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: escape sequences consist of them.
-/** CSI and OSC sequences and other escapes (ECMA-48 §5.4, §5.6), as bytes; and as text where the escape character is lost. */
+/**
+ * CSI, OSC and other escape sequences (ECMA-48 §5.4, §5.6), as bytes or text without the escape character.
+ */
 const ANSI =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-Z\\^-~]|\[(?:\d{1,3}(?:;\d{1,3})*)?[mK]/g;
-/** What no terminal or page shows, also between the two bytes of UTF-16. */
+/** Characters that no terminal or page shows, including between the two bytes of UTF-16. */
 const INVISIBLE = /[\0\xad\u200b-\u200f\u2060-\u2064\ufeff]/g;
-/** What no text has: a wrong beginning of base64, and other data. */
+/** Characters that no text has: from misaligned base64, and other data. */
 const UNPRINTABLE = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: see above
 
 /**
- * Escapes of JSON, C, shells and others, percent encoding, HTML, and control characters as rsyslog (#033) and `cat -v` (^[) write
- * them. The signs are those before two hexadecimal digits.
+ * Escapes of JSON, C, shells and others, percent encoding, HTML, and control characters as written by rsyslog
+ * (#033) and `cat -v` (^[). The signs are those before two hexadecimal digits.
  */
 const escapes = (signs: string) =>
   new RegExp(
@@ -41,14 +44,14 @@ const escapes = (signs: string) =>
     'g',
   );
 const ESCAPES = escapes(String.raw`\\x|%`);
-/** With quoted-printable (RFC 2045 §6.7). Any `=` before a value may look like it: this is always read in addition. */
+/** With quoted-printable (RFC 2045 §6.7). Read in addition: any `=` before a value may look like it. */
 const QUOTED_PRINTABLE = escapes(String.raw`\\x|%|=`);
-/** With those of LDAP (RFC 4514 §2.4) and RTF, also in addition: other programs escape letters so. */
+/** With the escapes of LDAP (RFC 4514 §2.4) and RTF. Read in addition: other programs escape letters so. */
 const BARE = escapes(String.raw`\\x|%|\\'?`);
 
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Removes one layer of escapes, whatever their kinds. */
+/** Removes one layer of escapes of these kinds. */
 function decode(text: string, kinds: RegExp): string {
   return text.replace(kinds, (_, four, two, more, six, octal, short, decimal, letter, name, control) => {
     const hex: string | undefined = four ?? two ?? more ?? six;
@@ -57,7 +60,7 @@ function decode(text: string, kinds: RegExp): string {
     if (decimal !== undefined) return character(decimal, 10);
     if (control !== undefined) return String.fromCharCode(control.charCodeAt(0) - 64);
     if (name !== undefined) return NAMED[name.toLowerCase()] ?? ' ';
-    // What an unknown escape stands for is no part of a value.
+    // The value of an unknown escape is not part of a token value.
     return letter === 'e' ? '\x1b' : letter.replace(/[A-Za-z]/, ' ');
   });
 }
@@ -68,9 +71,9 @@ function character(digits: string, radix: number): string {
 }
 
 /**
- * The readings of a text: as it is, and without the escapes that it may have, layer by layer. In each of them a letter or digit of an
- * escape is no part of the value behind it. Each layer is decoded once for all kinds of escapes, so that the cost does not grow
- * with their number, and only as deep as they are.
+ * The readings of a text: as it is, and without its possible escapes, layer by layer. In each, a letter or
+ * digit of an escape is not part of the value after it. Each layer is decoded once for all kinds of escapes,
+ * so that the cost does not grow with their number, and only as deep as they are nested.
  */
 export function readingsOf(text: string): ReadonlySet<string> {
   const layers = new Set([text]);
@@ -86,13 +89,13 @@ export function readingsOf(text: string): ReadonlySet<string> {
   const readings = new Set(layers);
   for (const layer of layers) {
     const visible = layer.replace(INVISIBLE, '');
-    // A value that is colored in parts, and one directly behind a colored word.
+    // A value with colored parts, and a value directly after a colored word.
     for (const gap of ['', ' ']) readings.add(visible.replace(ANSI, gap));
   }
   return readings;
 }
 
-/** What the encoded words of a text, in each of its readings, encode, in its readings. */
+/** The readings of what a text's encoded words contain. */
 export function encodedReadings(readings: ReadonlySet<string>): ReadonlySet<string> {
   const found = new Set<string>();
   let texts = readings;
@@ -109,22 +112,22 @@ export function encodedReadings(readings: ReadonlySet<string>): ReadonlySet<stri
   return found;
 }
 
-/** Something before a word may look like a part of it: each beginning of four is tried. */
+/** Characters before a word may look like a part of it: each of four offsets is tried. */
 function* fromBase64(word: string): Generator<string> {
   for (let start = 0; start < 4; start += 1) yield* textsIn(Buffer.from(word.slice(start), 'base64'));
 }
 
-/** The readings of bytes, also where they are UTF-16, which PowerShell encodes, or gzip, as Helm and cloud-init store them. */
+/** The readings of bytes, including UTF-16, as PowerShell encodes it, and gzip, as Helm and cloud-init do. */
 function* textsIn(bytes: Buffer): Generator<string> {
   const decoded = (unpacked(bytes) ?? bytes).toString('latin1');
   if (UNPRINTABLE.test(decoded)) yield decoded;
   else yield* readingsOf(decoded);
 }
 
-/** To how many times its length a text is unpacked: more is no text, and would cost more than its length. */
+/** The maximum expansion when unpacking: more is not text, and would cost more than its length. */
 const MAX_UNPACKED = 40;
 
-/** What gzip (RFC 1952) packed; null for other bytes, and for a part. */
+/** The content packed by gzip (RFC 1952); null for other bytes, and for truncated data. */
 function unpacked(bytes: Buffer): Buffer | null {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return null;
   try {
@@ -134,7 +137,7 @@ function unpacked(bytes: Buffer): Buffer | null {
   }
 }
 
-/** Whether a text has base64, perhaps within base64, of what gzip packed and that cannot be unpacked. */
+/** Whether a text contains base64, possibly nested, of gzip data that cannot be unpacked. */
 export function hidesPacked(text: string): boolean {
   const words = text.match(/(?:H4sI|SDRzSU)[A-Za-z0-9+/_-]{20,}={0,2}/g) ?? [];
   return words.some((word) => {

@@ -1,29 +1,29 @@
 import { Secret } from '@tokenctl/common/secret.ts';
 import { encodedReadings, readingsOf } from './text-layers.ts';
 
-/** Words as long as the values that a controller generates, exactly 30 letters and digits, or longer. */
+/** Words as long as a controller's generated values, exactly 30 letters and digits, or longer. */
 const LONG_WORDS = /(?<![A-Za-z0-9])[A-Za-z0-9]{30,}/g;
 
-/** Whether a value has the form of those that a controller generates. Others are secrets of other systems, or none. */
+/** Whether a value has the form that a controller generates. Others are secrets of other systems, or none. */
 export function isGenerated(value: Secret): boolean {
   return /^[A-Za-z0-9]{30}$/.test(value.reveal());
 }
 
-/** A value that says of itself that it is a token: behind `Bearer`, or as the value of a setting called so. */
+/** A value labeled as a token: after `Bearer`, or as the value of a setting with such a name. */
 const LABELED =
   /(?:\bbearer\s+|(?:oauth2?_?)?(?:access_|refresh_)?token["']?\s*[:=]\s*["']?)([A-Za-z0-9\-._~+/]{16,256}=*)/gi;
 
-/** A line that is nothing but a value. */
+/** A line that is only a value. */
 const ALONE = /^[A-Za-z0-9\-._~+/]{16,256}=*$/;
 
-/** The least length of a value. */
 const MIN_LENGTH = 16;
 
 /**
- * What may be token values in a line of text: of a scan, a paste, a log. Strings of the length that a controller
- * makes, in any context and encoding; what is called a token; and a line that is nothing else.
+ * Possible token values in a line of text from a scan, a paste or a log: strings of the length that a
+ * controller generates, in any context and encoding; values labeled as tokens; and a line that is nothing
+ * else.
  *
- * Other secrets of other lengths are left alone on purpose: a target that tries values must not be shown them.
+ * Other secrets of other lengths are skipped on purpose: a target that tries values must not receive them.
  */
 export function findTokenValues(line: string): readonly Secret[] {
   const text = line.trim();
@@ -31,7 +31,7 @@ export function findTokenValues(line: string): readonly Secret[] {
   return Array.from(new Set([...alone, ...valuesWithin(text)]), (value) => new Secret(value));
 }
 
-/** As {@link findTokenValues}, for text that is not a line of its own, such as a path or a field. */
+/** As {@link findTokenValues}, for text that is not a whole line, such as a path or a field. */
 export function tokenValuesWithin(text: string): readonly Secret[] {
   return Array.from(new Set(valuesWithin(text)), (value) => new Secret(value));
 }

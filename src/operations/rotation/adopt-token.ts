@@ -9,11 +9,10 @@ import { writeRowEnds } from '../leases/row-ends.ts';
 import { type RotationOptions, requireMayCreate } from './rotate-consumer.ts';
 
 /**
- * How a token that a program uses already is taken over into its rotation: from the next one on, it is revoked as if tokenctl had made it.
- * Reads only.
- *
- * @throws TokenctlError `unsupported` for a token of an application, `usage` for one of another user and for a consumer that has tokens already, `store_changed` where its
- * store holds another value than this token.
+ * Plans to add a program's existing token to its rotation: from the next rotation on, it is revoked as if
+ * tokenctl had created it. Reads only.
+ * @throws TokenctlError `unsupported` for a token of an application, `usage` for another user's token and for
+ * a consumer that already has tokens, `store_changed` if its store holds a different value.
  */
 export async function planAdoption(
   { consumer, store, leases, target, description, signal }: RotationOptions,
@@ -26,7 +25,7 @@ export async function planAdoption(
     });
   }
   requireMayCreate(description, consumer);
-  // Over REST, the next token is of the account of this context.
+  // Over REST, the next token belongs to this context's account.
   const { user: owner = description.identity.username } = consumer;
   if (owner !== user.username) {
     throw new TokenctlError(
@@ -79,8 +78,8 @@ export async function planAdoption(
 }
 
 /**
- * Records what {@link planAdoption} found. Changes nothing at the target, but for the end that a sunset wrote into the row: the old one comes back.
- *
+ * Records what {@link planAdoption} found. Changes nothing at the target, except that the end that a sunset
+ * wrote into the row is replaced by the old one.
  * @throws TokenctlError `audit_unavailable`
  */
 export async function adoptToken(options: RotationOptions, adoption: Adoption): Promise<void> {

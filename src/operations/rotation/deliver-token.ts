@@ -6,22 +6,21 @@ import { endLeases, leftLeases } from '../leases/end-leases.ts';
 import type { LimitedToken } from '../leases/make-limited-token.ts';
 import { type SecretStore, sameValue } from '../ports/secret-store.ts';
 
-/** For whom a token is, and where it is put. */
+/** Who a token is for, and where it is stored. */
 export interface Delivery extends Change {
   readonly consumer: { readonly name: string };
   readonly store: SecretStore;
   readonly leases: LeaseReader;
-  /** What the entries about the writing state besides. */
+  /** Additional data for the entries about the delivery. */
   readonly stated?: Readonly<Record<string, unknown>>;
 }
 
-/** A new token, and its lease. */
 type Made = Pick<LimitedToken, 'token' | 'value' | 'lease'>;
 
 /**
- * Writes a token to the store and reads it back. Where it is not there, it is revoked at once: the old one stays.
- *
- * @param parts.over What the store holds until then.
+ * Writes a token to the store and reads it back. If the store does not hold it, it is revoked at once: the
+ * old one stays.
+ * @param parts.over What the store held before.
  * @throws TokenctlError `store_changed`, `partly_done`, and as the store and the audit log.
  */
 export async function deliver(
@@ -46,7 +45,7 @@ export async function deliver(
   }
   if (isWritten) {
     try {
-      // Not with the signal: what may have been written has to be known.
+      // Without the signal: what may have been written must be known.
       if (sameValue(await store.read(), made.value)) {
         await run.journal.outcome(intent, { ...step, result: 'done' });
         return;
@@ -75,7 +74,7 @@ export async function deliver(
   );
 }
 
-/** Records that the store holds the token of a lease: its writing was cut off before that was recorded. */
+/** Records that the store holds a lease's token whose delivery was interrupted before that was recorded. */
 export async function confirmStored(
   delivery: Delivery,
   { run, lease }: { readonly run: OperationRun; readonly lease: Lease },
@@ -84,12 +83,12 @@ export async function confirmStored(
   await run.journal.outcome(await run.journal.intent(step), { ...step, result: 'done' });
 }
 
-/** What the entries about the writing of a token state. */
+/** The data for the entries about a token's delivery. */
 function stepOf({ consumer, stated }: Delivery, lease: string | null, token: number | undefined) {
   return { step: 'store', consumer: consumer.name, lease, token, ...stated };
 }
 
-/** The error after which the new token was revoked; it says if that failed. */
+/** The original error, after the new token was revoked; it says if that failed. */
 export async function undone(
   delivery: Delivery,
   made: Made,

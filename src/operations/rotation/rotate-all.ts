@@ -12,23 +12,21 @@ import {
   rotateConsumer,
 } from './rotate-consumer.ts';
 
-/** A consumer, and the name of its store. */
 export type StoredConsumer = Consumer & { readonly store: string };
 
-/** What was done for some consumers, and for which it failed. */
+/** Consumers that were processed, and those that failed. */
 interface Done {
   readonly rotations: Rotation[];
-  /** In a dry run. */
   readonly planned: string[];
   readonly failures: { readonly consumer: string; readonly error: TokenctlError }[];
 }
 
 /**
- * Rotates the tokens of consumers, one after the other. What fails for one is reported once all were tried, but nothing is tried
- * without the audit log.
- *
- * @throws TokenctlError `unsupported`, `configuration`, `usage` before anything is made where an account may not make the tokens, or the
- * controller gives none that live so long; `partly_done` where some failed, the error itself where all did.
+ * Rotates the tokens of consumers, one after the other. Failures are reported after all were tried, but
+ * nothing is tried without the audit log.
+ * @throws TokenctlError `unsupported`, `configuration`, `usage` before anything is created, if an account may
+ * not create the tokens or the controller's lifetime is too short; `partly_done` if some failed, the error
+ * itself if all did.
  */
 export async function rotateAll(
   context: TargetJobContext,

@@ -12,36 +12,35 @@ import type { SecretStore } from '../ports/secret-store.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { confirmStored, deliver, undone } from './deliver-token.ts';
 
-/** What a rotation came to for one consumer. */
 export interface Rotation {
   /**
-   * `rotated`: its store holds a new token. `ended`: only tokens before it were ended. `unchanged`: nothing was to be done. `busy`:
-   * another process is at it.
+   * `rotated`: its store holds a new token. `ended`: only earlier tokens were ended. `unchanged`: there was
+   * nothing to do. `busy`: another process is working on it.
    */
   readonly result: 'rotated' | 'ended' | 'unchanged' | 'busy';
-  /** The new token's id; null without one. */
+  /** The new token's id; null if there is none. */
   readonly token: number | null;
-  /** How many tokens were revoked. */
   readonly revoked: number;
 }
 
-/** How a consumer's token is renewed. */
+/** How a consumer's token is rotated. */
 export interface RotationOptions extends Change {
   readonly consumer: Consumer;
   readonly store: SecretStore;
   readonly leases: LeaseReader;
-  /** Whether it gets a new token although it is not time. */
+  /** Whether to rotate before it is due. */
   readonly early?: boolean;
 }
 
 /**
- * Gives a consumer a new token if it is time, and ends those whose overlap has passed. The new token is made, tried, written to the
- * store and read back there before the old one's overlap begins, so that the store holds a working token at any instant. All is
- * derived from the audit log and the store: after a kill at any instant, running it again finishes the work. At most two tokens of
- * the consumer live at a time.
- *
- * @throws TokenctlError `store_changed` where someone else wrote the store: the old token stays; `partly_done` where a token is left that
- * should be gone, or the new one does not work; and as the store, the target and the audit log throw.
+ * Gives a consumer a new token if it is due, and ends tokens whose overlap has passed. The new token is
+ * created, tested, written to the store and read back before the old one's overlap begins, so that the store
+ * holds a working token at any time. All state is derived from the audit log and the store: if the process is
+ * killed at any point, running it again finishes the work. At most two tokens of the consumer are live at a
+ * time.
+ * @throws TokenctlError `store_changed` if someone else wrote to the store: the old token stays;
+ * `partly_done` if a token remains that should be gone, or the new one does not work; and as the store, the
+ * target and the audit log throw.
  */
 export async function rotateConsumer(options: RotationOptions): Promise<Rotation> {
   const { consumer } = options;
@@ -52,7 +51,7 @@ export async function rotateConsumer(options: RotationOptions): Promise<Rotation
   let result: Rotation = { result: 'busy', token: null, revoked: 0 };
   try {
     if (!(await isBusy(options, run.journal.run))) {
-      // What was read before may be outdated: another process may have done it meanwhile. From here on, none begins.
+      // Earlier reads may be outdated: another process may have finished it. From here on, none starts.
       const now = await readState(options);
       if (!now.isMaking) result = await work(options, { run, now });
     }
@@ -65,8 +64,7 @@ export async function rotateConsumer(options: RotationOptions): Promise<Rotation
 }
 
 /**
- * Over REST, an account creates tokens for itself only; a database does not know whom to create them for.
- *
+ * Over REST, an account creates tokens for itself only; a database does not know for which user.
  * @throws TokenctlError `unsupported`, `configuration`
  */
 export function requireMayCreate(
@@ -81,10 +79,10 @@ export function requireMayCreate(
     );
 }
 
-/** How many tokens of a consumer live at a time: that in its store, and the one before it or after it. */
+/** The maximum number of a consumer's live tokens: the one in its store, and its predecessor or successor. */
 const MAX_LIVING = 2;
 
-/** What is stored, and what is to be done. */
+/** The stored value, and what to do. */
 type Now = RotationState & { readonly stored: Secret | null };
 
 async function readState(options: RotationOptions): Promise<Now> {
@@ -92,7 +90,7 @@ async function readState(options: RotationOptions): Promise<Now> {
   requireMayCreate(description, consumer);
   const stored = await store.read(signal);
   const fingerprint = stored === null ? null : fingerprintOf(stored);
-  // Those of a copy, or of an earlier address, are not its own, but for what the store holds.
+  // Leases of a copy, or of an earlier address, do not count, except for the stored token.
   const known = (await leases.read(description)).filter(
     (lease) =>
       isLeaseHere(lease, description) || (stored !== null && lease.token?.fingerprint === fingerprint),
@@ -120,12 +118,12 @@ function isWork(now: Now): boolean {
   return isDue || isForeign || isMaking || toEnd.length > 0 || toLimit.length > 0 || isUnconfirmed(now);
 }
 
-/** Whether the store holds a token whose writing was cut off before that was recorded. */
+/** Whether the store holds a token whose delivery was interrupted before that was recorded. */
 function isUnconfirmed({ current }: Now): boolean {
   return current?.isStored === false;
 }
 
-/** Whether a run that began before this one is at the same consumer: of two, the first goes on. */
+/** Whether an earlier run is working on the same consumer: of two, the first continues. */
 async function isBusy({ leases, consumer, description }: RotationOptions, own: string): Promise<boolean> {
   const begun = (await leases.begun(ROTATE)).filter(
     ({ data, target }) => data['consumer'] === consumer.name && target['address'] === description.address,
@@ -142,7 +140,7 @@ async function work(
     await confirmStored(options, { run, lease: now.current });
   }
   const { revoked, left, notEnded } = await end(options, now.toEnd);
-  // What cannot be ended yet counts as living, and does not keep a consumer that has none from getting a token.
+  // Tokens that cannot be ended yet count as live, but do not block a consumer without a token.
   if (left !== undefined && (now.current !== null || !now.isDue)) throw left;
   await limit(options, now.toLimit);
   if (now.isForeign) throw foreign(options);
@@ -167,7 +165,7 @@ async function work(
   return { result: 'rotated', token: made.token.id, revoked };
 }
 
-/** Makes a token and sees that the controller takes it. */
+/** Creates a token and checks that the controller accepts it. */
 async function make(options: RotationOptions): Promise<LimitedToken> {
   await requireNotLockedDown(options, { owner: options.consumer.user, what: options.consumer.name });
   const { consumer, store: _store, leases: _leases, ...change } = options;
@@ -180,7 +178,7 @@ async function make(options: RotationOptions): Promise<LimitedToken> {
     seconds: lifetime,
     request: { scope, description: name, ...(isRole && { user }) },
   });
-  // Which token it is cannot be told while others of its owner are used: only that it is accepted.
+  // Its id cannot be determined while others of its owner are in use: only whether it is accepted.
   for await (const { live } of change.target.identify([made.value], { liveOnly: true })) {
     if (live) return made;
   }
@@ -190,10 +188,10 @@ async function make(options: RotationOptions): Promise<LimitedToken> {
   });
 }
 
-/** What the ending of leases came to. */
+/** The result of ending leases. */
 interface Ending {
   readonly revoked: number;
-  /** That some were left, and their ids. */
+  /** The error that some remain, with their ids. */
   readonly left: TokenctlError | undefined;
   readonly notEnded: ReadonlySet<string>;
 }
@@ -209,7 +207,7 @@ async function end(options: RotationOptions, leases: readonly Lease[]): Promise<
   };
 }
 
-/** Has the overlap of replaced tokens begin. */
+/** Starts the overlap of replaced tokens. */
 async function limit(options: RotationOptions, leases: readonly Lease[]): Promise<void> {
   const until = options.clock.now().getTime() + options.consumer.overlap * 1000;
   for (const lease of leases) {
@@ -222,7 +220,7 @@ function messageOf(error: unknown): string {
   return error instanceof TokenctlError ? error.message : 'an unexpected error';
 }
 
-/** What {@link rotateConsumer} would do now, as phrases; none for nothing. Reads only. */
+/** What {@link rotateConsumer} would do now, as phrases; empty for nothing. Reads only. */
 export async function planOf(options: RotationOptions): Promise<readonly string[]> {
   const { consumer } = options;
   const { stored, toEnd, toLimit, isForeign, isDue } = await readState(options);

@@ -3,15 +3,15 @@ import type { Bound, LockdownScope, Measures } from '../../domain/incident/incid
 import type { Application, User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 
-/** The users of these names, by id; names without one are left out. */
+/** The users with these names, by id. Unknown names are omitted. */
 export async function bindUsers(target: Target, names: readonly string[]): Promise<readonly Bound[]> {
   if (names.length === 0) return [];
   return (await Array.fromAsync(target.users.list({ names }))).map(boundUser);
 }
 
 /**
- * A scope with the ids of what it names, and measures with those of the users to keep active. What has ids
- * already, and what names nothing, is left as it is.
+ * A scope with the ids of what it names, and measures with those of users to keep active. Parts that already
+ * have ids or name nothing are unchanged.
  * @throws TokenctlError whatever the target throws.
  */
 export async function bindOrder<Order extends { readonly scope: LockdownScope; readonly measures: Measures }>(
@@ -34,7 +34,6 @@ export async function bindOrder<Order extends { readonly scope: LockdownScope; r
   };
 }
 
-/** A user by id, name and time of creation. */
 export function boundUser({ id, username, created }: User): Bound {
   return { id, name: username, ...(created !== undefined && { created: created.toISOString() }) };
 }
@@ -43,33 +42,30 @@ function boundApplication({ id, name, created }: Application): Bound {
   return { id, name, created: created.toISOString() };
 }
 
-/** What became of users or applications since their names were resolved. */
+/** Changes of users or applications since their names were resolved. */
 export interface Since {
-  /** Those that have another name now. */
   readonly renamed: readonly Renamed[];
-  /** Those that were deleted. */
   readonly gone: readonly Bound[];
 }
 
-/** Something that is called otherwise now. */
+/** A renamed user or application. */
 export interface Renamed {
   readonly id: number;
   readonly name: string;
   readonly now: string;
 }
 
-/** Something whose name another has now, or whose id is another's. */
+/** A user or application whose name or id now belongs to another one. */
 interface Taken {
   readonly bound: Bound;
   readonly now: Bound | undefined;
-  /** Who has the name now; undefined if the id is another's. */
+  /** The current holder of the name; undefined if the id belongs to another one. */
   readonly taker: Bound | undefined;
 }
 
 /**
- * Reads what became of users or applications since their names were resolved. Changes nothing.
- * @throws TokenctlError `plan_outdated` if one of the names is another's now, or if one is not the user or
- * application that was meant.
+ * Reads the changes of users or applications since their names were resolved. Changes nothing.
+ * @throws TokenctlError `plan_outdated` if a name or an id now belongs to another user or application.
  */
 export async function readSince(
   target: Target,
@@ -82,7 +78,7 @@ export async function readSince(
   return since;
 }
 
-/** What became of the names of a scope, as sentences; none where they are what they were. */
+/** What happened to the names of a scope, as sentences; empty if they are unchanged. */
 export async function namesSince(target: Target, scope: LockdownScope): Promise<readonly string[]> {
   if (!('names' in scope) || scope.bound === undefined) return [];
   const kind = scope.kind === 'users' ? 'user' : 'application';
@@ -98,7 +94,6 @@ export async function namesSince(target: Target, scope: LockdownScope): Promise<
   ].map(capitalized);
 }
 
-/** Who is called otherwise now, as sentences. */
 export function renamedText(kind: 'user' | 'application', renamed: readonly Renamed[]): readonly string[] {
   return renamed.map(({ id, name, now }) =>
     capitalized(`${kind} ${id}, formerly called "${name}", is now called "${now}".`),
@@ -132,7 +127,7 @@ async function compare(target: Target, kind: 'user' | 'application', meant: read
       return now === undefined || now === name ? [] : [{ id, name, now }];
     }),
     gone: meant.filter(({ id }) => !byId.has(id)),
-    // Where two that are meant have swapped their names, the same two are meant as before.
+    // If two users or applications in the scope swapped names, the scope still means the same two.
     taken: meant.flatMap((bound) => {
       const taker = found.find(({ id, name }) => name === bound.name && !ids.has(id));
       const now = byId.get(bound.id);
@@ -151,7 +146,7 @@ async function applicationsNow(target: Target): Promise<Bound[]> {
   return (await target.applications.list()).map(boundApplication);
 }
 
-/** A database that was restored from a copy gives the same id again. */
+/** A database restored from a backup issues the same id again. */
 function isAnother(bound: Bound, now: Bound | undefined): boolean {
   return now?.created !== undefined && bound.created !== undefined && now.created !== bound.created;
 }
@@ -175,8 +170,8 @@ function takenError(kind: 'user' | 'application', { bound, now, taker }: Taken):
 }
 
 /**
- * Refuses what was approved for others than are there now: each must have the id, name and creation time of the plan.
- *
+ * Refuses a plan that was approved for others than exist now: each must have the plan's id, name and creation
+ * time.
  * @throws TokenctlError `plan_outdated`, and as {@link readSince}.
  */
 export async function requireUnchanged(

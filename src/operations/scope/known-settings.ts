@@ -2,20 +2,20 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Target } from '../ports/target.ts';
 import { type AuthenticationSettings, PATIENCE } from '../ports/target-parts.ts';
 
-/** The authentication settings, or why they are not known. */
+/** The authentication settings, or why they are unknown. */
 export type KnownSettings =
   | { readonly values: AuthenticationSettings; readonly why: null }
   | {
       readonly values: null;
-      /** The end of a sentence, as `this account may not read the settings`. */
+      /** The end of a sentence, such as `this account may not read the settings`. */
       readonly why: string;
       readonly error: TokenctlError;
     };
 
 /**
- * Reads the settings for what can do without them: a revocation, a plan, a remark. Where they cannot be read,
- * for whatever reason, says why instead. A proxy may hide them, a role may lack the right, a version may
- * answer otherwise. What is to change settings reads them itself.
+ * Reads the settings for optional uses: a revocation, a plan, a remark. If they cannot be read for any
+ * reason, returns the reason: a proxy may hide them, a role may lack the right, a version may respond
+ * differently. Code that changes settings reads them directly.
  * @throws TokenctlError `interrupted` only.
  */
 export async function knownSettings({ settings }: Pick<Target, 'settings'>): Promise<KnownSettings> {
@@ -30,7 +30,7 @@ export async function knownSettings({ settings }: Pick<Target, 'settings'>): Pro
   }
 }
 
-/** What is read of settings for a remark, as {@link knownSettings} does; null where it cannot be read. */
+/** The settings for a remark, as {@link knownSettings} reads them; null if unreadable. */
 export async function ifReadable<Found>(read: Promise<Found>): Promise<Found | null> {
   try {
     return await read;
@@ -40,7 +40,7 @@ export async function ifReadable<Found>(read: Promise<Found>): Promise<Found | n
   }
 }
 
-/** REFRESH_TOKEN_EXPIRE_SECONDS; null where it is not known, and at a target that has no such setting. */
+/** REFRESH_TOKEN_EXPIRE_SECONDS; null if unknown, or if the target has no such setting. */
 export function refreshLifetimeIn({ values }: KnownSettings): number | null {
   return values?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? null;
 }

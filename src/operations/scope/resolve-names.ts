@@ -19,17 +19,17 @@ import { fullViewHint } from './visibility.ts';
 
 export interface ResolvedSelection {
   readonly selector: Selector;
-  /** The selection in words, as one phrase: patterns with what they match. */
+  /** The selection in words, as one phrase: patterns with their matches. */
   readonly words: string;
 }
 
 /**
- * Finds out which users and applications a selection means at a target: patterns become the names that match them now, so
- * that what is planned is exact. Negations stay patterns, which also match the owners of tokens that are not listed as users.
- *
- * @throws TokenctlError as {@link usersOfGroups}; `usage` for an invalid selection, and for one that leaves out all that it names; `not_found` for a
- * name or a pattern, also a negated one, that nothing matches: it is probably a typing error;
- * `permission_refused` as {@link resolveNames}.
+ * Finds the users and applications that a selection means at a target: patterns become the names that match
+ * them now, so that the plan is exact. Negations stay patterns, which also match token owners who are not
+ * listed as users.
+ * @throws TokenctlError as {@link usersOfGroups}; `usage` for an invalid selection, and for one that excludes
+ * everything it names; `not_found` for a name or pattern without a match, even a negated one: it is probably
+ * a typing error; `permission_refused` as {@link resolveNames}.
  */
 export async function resolveSelection(target: Target, selection: Selection): Promise<ResolvedSelection> {
   validateSelector(selection);
@@ -61,13 +61,13 @@ export async function resolveSelection(target: Target, selection: Selection): Pr
   return { selector, words: describeSelector(selector, words) };
 }
 
-/** Names that patterns came to, and how they read. */
+/** The names that patterns match, and their description. */
 interface MeantNames {
   readonly names: readonly string[];
   readonly words: string;
 }
 
-/** Those of the users that each selection by group also means; all of these if no users are named. */
+/** The users that each selection by group also means; all members if no users are named. */
 function amongGroups(
   named: MeantNames | undefined,
   groups: readonly UsersOfGroups[],
@@ -86,7 +86,7 @@ function amongGroups(
   return { names: kept, words: `${words.join(', among ')}${except} (${which})` };
 }
 
-/** Looks up names of one kind; all names of the target are read once at most. */
+/** Looks up names of one kind; reads all names of the target at most once. */
 function names(target: Target, kind: 'user' | 'application', read: () => Promise<readonly string[]>) {
   let reading: Promise<readonly string[]> | undefined;
   const all = () => {
@@ -106,7 +106,7 @@ function names(target: Target, kind: 'user' | 'application', read: () => Promise
   const withWildcard = (patterns: readonly string[]) =>
     patterns.filter((pattern) => exactName(pattern) === null);
   return {
-    /** Makes sure that each pattern matches something. */
+    /** Requires each pattern to match something. */
     async require(patterns: readonly string[] = []): Promise<void> {
       await requireExact(patterns);
       for (const pattern of withWildcard(patterns)) await matchingPattern(pattern);
@@ -125,7 +125,7 @@ function names(target: Target, kind: 'user' | 'application', read: () => Promise
   };
 }
 
-/** The deactivated users, among those that are named. None is no error. */
+/** The deactivated users among the named ones. An empty result is not an error. */
 async function inactiveNames(
   target: Target,
   options: {
@@ -181,11 +181,11 @@ async function allNames(target: Target, kind: 'user' | 'application'): Promise<r
 }
 
 /**
- * Makes sure that the users and applications that are named exist: a typing error must not pass for "this
- * user has no tokens".
- * @returns The users' ids, by name as given; null where no users are named.
- * @throws TokenctlError `not_found` naming what is missing, and the nearest name; `permission_refused` for an
- * account that sees only part, which cannot tell what is missing from what is hidden.
+ * Requires the named users and applications to exist: a typing error must not look like "this user has no
+ * tokens".
+ * @returns The users' ids, by name as given; null if no users are named.
+ * @throws TokenctlError `not_found` with the missing and the nearest name; `permission_refused` for an
+ * account that does not see everything, because it cannot distinguish missing from hidden.
  */
 export async function resolveNames(
   target: Target,
@@ -207,7 +207,7 @@ export async function resolveNames(
 }
 
 /**
- * The ids of users at another place of the same controller, where some are known by name. Throws as {@link
+ * The ids of users at another address of the same controller, if some are known by name. Throws as {@link
  * resolveNames}; `usage` if a user has another id there: it is another controller.
  */
 export async function requireSameUsers(
@@ -225,10 +225,10 @@ export async function requireSameUsers(
 }
 
 /**
- * Makes sure that tokens that are named by id existed: an id that the target does not list must at least be
- * known from its activity stream, as that of a token that was deleted.
+ * Requires tokens named by id to have existed: the activity stream must at least know an unlisted id as that
+ * of a deleted token.
  * @param ids Those that the target does not list.
- * @throws TokenctlError `not_found`; `permission_refused` for an account that sees only part.
+ * @throws TokenctlError `not_found`; `permission_refused` for an account that does not see everything.
  */
 export async function resolveTokenIds(target: Target, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
@@ -250,13 +250,13 @@ export async function resolveTokenIds(target: Target, ids: readonly number[]): P
   });
 }
 
-/** How many ids are looked up in the activity stream, which is slow. */
+/** The maximum number of ids to look up in the activity stream, which is slow. */
 const MAX_LOOKED_UP = 200;
 
-/** Whether the activity stream names each of these tokens, the first of them; true where it cannot be read. */
+/** Whether the activity stream contains each of the first of these tokens; true if it cannot be read. */
 async function areKnown(target: Target, ids: readonly number[]): Promise<boolean> {
   const unknown = new Set(ids.slice(0, MAX_LOOKED_UP));
-  // One that other criteria leave out exists.
+  // A token that other criteria exclude exists.
   for await (const { id } of target.tokens({ ids: [...unknown] })) unknown.delete(id);
   if (unknown.size === 0) return true;
   try {
@@ -306,10 +306,10 @@ async function refuseMissing(
   });
 }
 
-/** How many names are compared with a misspelled one: ten requests over REST. */
+/** The maximum number of names to compare with a misspelled one: ten requests over REST. */
 const MAX_COMPARED = 2000;
 
-/** Names of users or applications, the first of them; none where the target does not tell. */
+/** The first names of users or applications; empty if the target does not show them. */
 async function namesOf(target: Target, kind: 'user' | 'application'): Promise<string[]> {
   const names: string[] = [];
   try {

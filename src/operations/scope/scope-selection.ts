@@ -5,8 +5,8 @@ import type { Target } from '../ports/target.ts';
 import type { UserSelector } from '../ports/target-parts.ts';
 
 /**
- * The users that a scope means now: those of an identity provider may be others in a minute, since it makes
- * accounts. None for applications; users that do not exist are left out. Ids count where the scope has them.
+ * The users that a scope currently means; an identity provider can create more at any time. Empty for
+ * applications; users that do not exist are omitted. Uses the scope's ids if it has them.
  * @throws TokenctlError whatever the target throws.
  */
 export async function usersOf(scope: LockdownScope, target: Target): Promise<readonly KnownUser[]> {
@@ -47,12 +47,11 @@ function isMeant({ externalAccount }: Pick<User, 'externalAccount'>, scope: Lock
   return scope.provider === 'any' ? externalAccount !== null : externalAccount === scope.provider;
 }
 
-/** A user with a known active state. */
 export type KnownUser = User & { readonly isActive: boolean };
 
 /**
- * Reads users, and whether each is active: where the target does not tell it of each user, it is asked for
- * the deactivated ones.
+ * Reads users with their active state. If the target does not show it per user, the deactivated ones are
+ * read.
  * @throws TokenctlError whatever the target throws.
  */
 export async function readUsers(target: Target, selector: UserSelector): Promise<readonly KnownUser[]> {

@@ -4,7 +4,7 @@ import type { Target } from '../ports/target.ts';
 /** The parts that a target may lack. */
 export type OptionalPart = 'refreshTokens' | 'authorizationCodes' | 'sessions' | 'passwords' | 'roles';
 
-/** What is not possible without the part, before where it is not. */
+/** What is impossible without the part, as the start of a sentence. */
 const LACKS: Readonly<Record<OptionalPart, string>> = {
   refreshTokens: 'Refresh tokens can be neither listed nor revoked',
   authorizationCodes: 'Authorization codes can be neither listed nor deleted',
@@ -13,7 +13,7 @@ const LACKS: Readonly<Record<OptionalPart, string>> = {
   roles: 'Roles are not changed',
 };
 
-/** A part of a target that the caller has planned with. Throws `unsupported`, with what to use instead. */
+/** A part that the caller planned to use. Throws `unsupported`, with what to use instead. */
 export function partOf<Part extends OptionalPart>(target: Target, part: Part): NonNullable<Target[Part]> {
   const found = target[part];
   if (found === undefined) throw partMissing(target, part);
@@ -39,12 +39,12 @@ function lacking(part: OptionalPart, where: string, hint: string): TokenctlError
   return notPossible(`${LACKS[part]} ${where}`, hint);
 }
 
-/** The error for what the caller planned and the target cannot do; the hint says what to use instead. */
+/** The error for a planned operation that the target cannot do; the hint says what to use instead. */
 export function notPossible(message: string, hint: string): TokenctlError {
   return new TokenctlError('unsupported', message, { hint });
 }
 
-/** The error for a superuser who has to stay active. */
+/** The error for a superuser who must stay active. */
 export function lastSuperuser(userId: number): TokenctlError {
   return new TokenctlError(
     'lockout_refused',

@@ -4,12 +4,11 @@ import type { Target } from '../ports/target.ts';
 import type { SessionSelector } from '../ports/target-parts.ts';
 import { partOf } from './target-parts.ts';
 
-/** The planned sessions as a target is asked for them. */
 export function sessionSelector(userIds: PlannedSessions['userIds']): SessionSelector {
   return userIds === 'all' ? { all: true } : { userIds };
 }
 
-/** Streams the sessions of these users; asks for nothing without any. Throws `unsupported`. */
+/** Streams the sessions of these users; without users, makes no request. Throws `unsupported`. */
 export async function* sessionsOf(
   target: Target,
   userIds: PlannedSessions['userIds'],

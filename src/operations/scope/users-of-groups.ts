@@ -7,18 +7,18 @@ import { exactName, formatAlternatives, type NamePattern } from '../../domain/se
 import type { Target } from '../ports/target.ts';
 import { fullViewHint } from './visibility.ts';
 
-/** The users of organizations or teams. */
 export interface UsersOfGroups {
   readonly names: ReadonlySet<string>;
-  /** Whose these are, as a phrase. */
+  /** The groups, as a phrase. */
   readonly words: string;
 }
 
 /**
- * Reads who is a member or an administrator of one of these organizations or teams. A team may be named with
- * its organization: `Eng/Ops`.
- * @throws TokenctlError `not_found` for a name or pattern that nothing matches, with the nearest name;
- * `permission_refused` for it if the account sees only part; `usage` for a name that several teams have.
+ * Reads the members and administrators of these organizations or teams. A team may be named with its
+ * organization: `Eng/Ops`.
+ * @throws TokenctlError `not_found` for a name or pattern without a match, with the nearest name;
+ * `permission_refused` instead if the account does not see everything; `usage` for a name that several teams
+ * have.
  */
 export async function usersOfGroups(
   target: Target,
@@ -46,7 +46,7 @@ interface Wanted {
 async function matching(target: Target, wanted: Wanted): Promise<readonly Group[]> {
   const { kind, all, pattern } = wanted;
   const exact = exactName(pattern);
-  // A pattern without a slash is about the team's own name: `E*` is not every team of the organization Eng.
+  // A pattern without a slash matches only the team's own name: `E*` does not mean all teams of `Eng`.
   const namesOf = (group: Group) =>
     exact !== null || pattern.includes('/') ? [group.name, fullName(group)] : [group.name];
   const found = all.filter((group) =>

@@ -2,17 +2,17 @@ import type { User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 import type { UserIdentities } from '../ports/target-parts.ts';
 
-/** A user of a controller with how identity providers know it. */
+/** A user of a controller, with its identity provider data. */
 export interface IdentifiedUser {
   readonly user: User;
-  /** Undefined for a user who was created meanwhile, and where it is not asked. */
+  /** Undefined for a user created in the meantime, and if not requested. */
   readonly identities: UserIdentities | undefined;
 }
 
 /**
- * Streams the users that the caller may see with how identity providers know them. Both lists ascend by id
- * and are read side by side, so that a hundred thousand users are never kept.
- * @param options.isIdentified Whether to ask how identity providers know them.
+ * Streams the visible users with their identity provider data. Both lists ascend by id and are read in
+ * parallel, so that a hundred thousand users are never kept in memory.
+ * @param options.isIdentified Whether to read the identity provider data.
  * @throws TokenctlError whatever the target throws.
  */
 export async function* usersWithIdentities(
@@ -27,7 +27,7 @@ export async function* usersWithIdentities(
   }
 }
 
-/** The items, whose reading ends with the block that uses them. */
+/** The items; closes their source when disposed of. */
 async function* disposable<Item>(items: AsyncIterable<Item> | Iterable<Item>): AsyncGenerator<Item, void> {
   yield* items;
 }

@@ -3,7 +3,7 @@ import { limitText, standbyText } from '../../domain/claims.ts';
 import { formatAlternatives, type Selector } from '../../domain/selector.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 
-/** Who the caller is, and what the account sees. */
+/** The caller, and what the account sees. */
 export type Viewer = Pick<
   TargetDescription,
   'identity' | 'visibility' | 'credential' | 'address' | 'standby'
@@ -11,7 +11,7 @@ export type Viewer = Pick<
 
 const ANOTHER_ACCOUNT = "Use a superuser's account, or a database context.";
 
-/** How to see everything, as a sentence. A role of a database is no account that could be a superuser's. */
+/** How to see everything, as a sentence. */
 export function fullViewHint({ credential, standby }: Pick<Viewer, 'credential' | 'standby'>): string {
   if (standby !== undefined) return "Use the primary server's context.";
   return credential === 'database_role'
@@ -20,8 +20,8 @@ export function fullViewHint({ credential, standby }: Pick<Viewer, 'credential' 
 }
 
 /**
- * Why the account does not see the whole selection, as a sentence without a full stop; null if it does. An account
- * always sees its own tokens, whatever else it sees.
+ * Why the account does not see the whole selection, as a sentence without a full stop; null if it does. An
+ * account always sees its own tokens.
  */
 export function unseenPart(viewer: Viewer, { users }: Pick<Selector, 'users'>): string | null {
   const isOwn = users?.every((name) => name === viewer.identity.username);
@@ -29,8 +29,8 @@ export function unseenPart(viewer: Viewer, { users }: Pick<Selector, 'users'>): 
 }
 
 /**
- * Refuses changes, and what is claimed of their effect, at a standby of the database: it takes none, and what
- * it shows was so some time ago. `what` begins the sentence: `A lockdown`. Throws `permission_refused`.
+ * Refuses changes, and claims about their effect, at a standby of the database: it is read-only and shows an
+ * earlier state. `what` begins the sentence: `A lockdown`. Throws `permission_refused`.
  */
 export function requirePrimary(place: Pick<TargetDescription, 'address' | 'standby'>, what: string): void {
   const standby = standbyText(place);
@@ -41,7 +41,7 @@ export function requirePrimary(place: Pick<TargetDescription, 'address' | 'stand
   });
 }
 
-/** Refuses `what` (as `A lockdown`) to an account that sees only part. Throws `permission_refused`. */
+/** Refuses `what` (`A lockdown`) to an account that does not see everything. Throws `permission_refused`. */
 export function requireFullView(viewer: Viewer, what: string): void {
   requirePrimary(viewer, what);
   const limit = limitText(viewer);
@@ -53,7 +53,7 @@ export function requireFullView(viewer: Viewer, what: string): void {
   );
 }
 
-/** What each kind of right allows, as the end of a sentence. */
+/** What each purpose allows, as the end of a sentence. */
 export const RIGHTS_TEXT: Readonly<Record<RightsPurpose, string>> = {
   read: 'read all required tables',
   revoke: 'revoke tokens',
@@ -68,9 +68,9 @@ export const RIGHTS_TEXT: Readonly<Record<RightsPurpose, string>> = {
 };
 
 /**
- * Refuses what the role of a database may not finish, before anything is written: running it again would change nothing.
- *
- * @param needs The refused operation, as the beginning of a sentence, and what it is to be allowed to do.
+ * Refuses an operation that the database role could not finish, before anything is written: running it again
+ * would not help.
+ * @param needs The refused operation, as the beginning of a sentence, and the rights it needs.
  * @throws TokenctlError `permission_refused`
  */
 export function requireRights(
@@ -87,10 +87,7 @@ export function requireRights(
   );
 }
 
-/**
- * Refuses a change of what is not the caller's own by a system auditor, who sees everything and may change
- * nothing of other users. Throws `permission_refused`.
- */
+/** Refuses changes to others' data by a system auditor, who may only read. Throws `permission_refused`. */
 export function requireMayChange({ identity, credential }: Viewer): void {
   if (credential === 'database_role' || identity.isSuperuser || !identity.isSystemAuditor) return;
   throw new TokenctlError(
@@ -108,8 +105,8 @@ const REFUSALS_AHEAD: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a dry run adds to its plan if this check of the real run would refuse the account; undefined if it
- * passes. Throws what is neither `permission_refused` nor `lockout_refused`.
+ * The refusal that the real run would get from this check, for the plan of a dry run; undefined if it passes.
+ * Rethrows errors other than `permission_refused` and `lockout_refused`.
  */
 export function refusalAhead(check: () => void): TokenctlError | undefined {
   try {

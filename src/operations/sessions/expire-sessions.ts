@@ -10,18 +10,17 @@ import { resolveNames } from '../scope/resolve-names.ts';
 import { partOf } from '../scope/target-parts.ts';
 import { sessionSelector, sessionsOf } from '../scope/user-sessions.ts';
 
-/** Which sessions would end. */
 export interface SessionExpiryPlan {
-  /** Whose, in words, for people and for the audit log. */
+  /** The owners in words, for display and for the audit log. */
   readonly selection: string;
   readonly sessions: PlannedSessions;
-  /** How many sessions by user, the most first. */
+  /** Number of sessions by user, in descending order. */
   readonly byUser: readonly Tally[];
 }
 
 /**
- * Computes which sessions would end: those of the named users, or every one without names. Reads only.
- * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` where the target lists no
+ * Computes which sessions would end: those of the named users, or all if no user is named. Reads only.
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the target lists no
  * sessions.
  */
 export async function planSessionExpiry(options: {
@@ -44,20 +43,19 @@ export async function planSessionExpiry(options: {
   };
 }
 
-/** Which sessions to end, and who says so. */
 export interface ExpireSessionsOptions extends Change {
   readonly plan: SessionExpiryPlan;
 }
 
 export interface SessionExpiryReport extends EndedSessions, RunEnd {
-  /** Whether the sessions were read again, none of the old ones was left, and tokenctl can reach every cache that may keep one. */
+  /** Whether no old session was left on re-reading, and tokenctl can access every cache that may keep one. */
   readonly verified: boolean;
   readonly seconds: number;
 }
 
 /**
- * Ends sessions: closes what killed runs left open, records the intent, ends them, records what ended, and
- * reads again. Users with a password or an identity provider can log in again at once. Running it again
+ * Ends sessions: closes what killed runs left open, records the intent, ends them, records which ended, and
+ * re-reads them. Users with a password or an identity provider can log in again at once. Running it again
  * finishes the work.
  * @throws TokenctlError as any {@link OperationRun}.
  */
@@ -86,39 +84,39 @@ export async function expireSessions(options: ExpireSessionsOptions): Promise<Se
 /** Users that share one intent and one outcome in the audit log. */
 const USERS_TOGETHER = 1000;
 
-/** How many ended sessions an outcome names, so that no line of the log grows without bound. */
+/** The maximum number of ended sessions that an outcome names, to limit the line length of the log. */
 const NAMED = 1000;
 
-/** What became of planned sessions. */
+/** The results for planned sessions. */
 export interface EndedSessions {
-  /** How many there were when it was planned. */
+  /** The number of sessions when it was planned. */
   readonly planned: number;
   readonly ended: number;
-  /** Sessions from before the work began that are still there; null where the target could not be asked. */
+  /** Sessions from before the start of the work that still exist; null if the target could not be read. */
   readonly stillAlive: number | null;
-  /** Sessions that began since the work did, by the clock of this machine: new logins. */
+  /** New logins: sessions begun since the start of the work, by this machine's clock. */
   readonly begunSince: number | null;
   /**
-   * Why sessions that are not listed may still be accepted: a gateway's cache, or sessions without an owner. Null if that is ruled
-   * out, as where all users are deactivated.
+   * Why unlisted sessions may still be accepted: a gateway's cache, or sessions without an owner. Null if
+   * that is impossible, for example because all users are deactivated.
    */
   readonly unseen: AccessPath | null;
-  /** When the last of those that ended would have expired; null if none ended. */
+  /** The latest expiry among the ended sessions; null if none ended. */
   readonly latestExpiry: Date | null;
 }
 
-/** What ending planned sessions did. */
+/** The result of ending planned sessions. */
 interface Ending {
   readonly ended: number;
   /** Whether the sessions of every user were tried. */
   readonly complete: boolean;
-  /** When the last of the ended sessions would have expired; null if none ended. */
+  /** The latest expiry among the ended sessions; null if none ended. */
   readonly latestExpiry: Date | null;
 }
 
 /**
- * Ends sessions, recorded before and after, until all are ended, the signal says stop, or the target says
- * that it cannot go on (then in `work.stopped`).
+ * Ends sessions, recorded before and after, until all are ended, the signal is aborted, or the target cannot
+ * continue (then in `work.stopped`).
  * @throws TokenctlError as a {@link OperationRun.part}.
  */
 export async function endSessions(work: OperationRun, { userIds }: PlannedSessions): Promise<Ending> {
@@ -177,7 +175,7 @@ async function endOf(work: OperationRun, users: PlannedSessions['userIds']) {
   return { ended, latestExpiry };
 }
 
-/** Reads again which planned sessions are there, and finds out until when a gateway's cache may keep those that ended. */
+/** Re-reads which planned sessions exist, and until when a gateway's cache may keep those that ended. */
 export async function sessionsAfter(
   work: OperationRun,
   planned: PlannedSessions,
@@ -195,7 +193,7 @@ export async function sessionsAfter(
   return { planned: planned.count, ended: ending?.ended ?? 0, ...read, unseen, latestExpiry };
 }
 
-/** Counts the sessions from before the work began, and those since. Where that fails, the work stops. */
+/** Counts the sessions from before the start of the work, and those since. If that fails, the work stops. */
 async function verifySessions(work: OperationRun, { userIds }: PlannedSessions) {
   if (work.shouldStop) return { stillAlive: null, begunSince: null };
   try {

@@ -5,11 +5,11 @@ import type { ReadTarget, Target } from '../ports/target.ts';
 import { sessionsOf } from '../scope/user-sessions.ts';
 
 /**
- * The sessions from before a lockdown that are accepted again once its users are active: a session of a
- * deactivated user is refused and not ended. Seen on a gateway of 2024-10: after the user was activated, the
- * cookie of before answered 200 from the cache, and made a token. Reads only.
- * @param userIds The users that are to be activated.
- * @returns Empty without any.
+ * The sessions from before a lockdown that are accepted again once their users are active: a deactivated
+ * user's session is refused but not ended. Seen on a gateway of 2024-10: after the user was activated, the
+ * old cookie got a 200 from the cache, and created a token. Reads only.
+ * @param userIds The users to activate.
+ * @returns Empty if there are none.
  * @throws TokenctlError whatever the target throws.
  */
 export async function returningSessions(
@@ -46,7 +46,7 @@ export async function returningSessions(
   return [uncheckedPath('sessions', how, { until, remedy })];
 }
 
-/** The sessions of users that are listed, and when the last of them expires (RFC 3339). */
+/** The listed sessions of users, and the latest expiry among them (RFC 3339). */
 async function listedSessions(target: Target, userIds: readonly number[]) {
   let [count, last] = [0, 0];
   for await (const { expires } of sessionsOf(target, userIds)) {

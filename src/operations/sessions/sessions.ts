@@ -11,9 +11,8 @@ import { notPossible } from '../scope/target-parts.ts';
 import { countSessions, sessionsOf } from '../scope/user-sessions.ts';
 
 /**
- * Streams the sessions of these users, or every one without names. Reads only.
- * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` where the target lists
- * none.
+ * Streams the sessions of these users, or all if no user is named. Reads only.
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the target lists none.
  */
 export async function* listSessions(options: {
   target: Target;
@@ -35,7 +34,7 @@ export async function planSessions(
   return { userIds, count, unseen: unseen ?? undefined };
 }
 
-/** Sessions were asked for at a target that has none to show: over REST, or a database that cannot. */
+/** The error for a target without sessions: over REST, or a database that cannot list them. */
 export function noSessions(
   description: Pick<TargetDescription, 'dialect' | 'credential' | 'missingRights' | 'databaseContext'>,
 ): TokenctlError {
@@ -51,7 +50,7 @@ export function noSessions(
   return notPossible('This target can neither list nor end sessions', hint);
 }
 
-/** A role may lack rights for them; without that, a gateway from before its late releases does not tell whose they are. */
+/** A role may lack rights for them. If it does not, an early gateway does not show whose they are. */
 function noSessionsInTables({ missingRights }: Pick<TargetDescription, 'missingRights'>): TokenctlError {
   const grants = missingSessionRights(missingRights).map(({ grant }) => grant);
   if (grants.length > 0) {

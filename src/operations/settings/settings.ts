@@ -7,7 +7,7 @@ import type { AuthenticationSettings, TokenLifetimes } from '../ports/target-par
 
 /**
  * Reads the target's authentication settings.
- * @throws TokenctlError `permission_refused` for anybody but superusers and system auditors.
+ * @throws TokenctlError `permission_refused` except for superusers and system auditors.
  */
 export function readSettings(options: { target: Target }): Promise<AuthenticationSettings> {
   return options.target.settings.read();
@@ -18,26 +18,24 @@ type Wished = Partial<AuthenticationSettings>;
 export interface ChangeSettingOptions extends Change {
   /** The new values by the controller's names. */
   readonly change: Wished;
-  /** What the audit log calls it: `settings.basic-auth`, `settings.external-tokens`. */
+  /** The operation in the audit log: `settings.basic-auth`, `settings.external-tokens`. */
   readonly operation: string;
-  /** Previews a change that would end the caller's own way in, at a target that changes nothing. */
+  /** Allows previewing a change that would lock the caller out, at a target that changes nothing. */
   readonly mayLockOut?: boolean;
 }
 
-/** What became of the settings. */
 export interface ChangedSetting {
-  /** False where they had the values already: nothing was written. */
+  /** False if they already had the values: nothing was written. */
   readonly changed: boolean;
   readonly before: AuthenticationSettings;
   readonly after: AuthenticationSettings;
 }
 
 /**
- * Changes authentication settings, unless they have the values already, and reads them again to see that the
- * change holds.
- * @throws TokenctlError `lockout_refused` where the change would end the caller's own way in,
- * `target_misbehaved` where the target took the change and reads otherwise, `audit_unavailable`,
- * `outcome_unrecorded`.
+ * Changes authentication settings, unless they already have the values, and re-reads them to verify the
+ * change.
+ * @throws TokenctlError `lockout_refused` if the change would lock the caller out, `target_misbehaved` if the
+ * target accepted the change but shows other values, `audit_unavailable`, `outcome_unrecorded`.
  */
 export async function changeSetting(options: ChangeSettingOptions): Promise<ChangedSetting> {
   const { target, change, description } = options;
@@ -78,7 +76,7 @@ function valuesOf(change: Wished, settings: AuthenticationSettings): Wished {
   return Object.fromEntries(keysOf(change).map((key) => [key, settings[key]]));
 }
 
-/** Refuses the caller's last change; with a password there are two of them. Throws `lockout_refused`. */
+/** Refuses to disable passwords (two settings do) for a caller with one. Throws `lockout_refused`. */
 export function refuseLockout(change: Wished, { credential, identity }: TargetDescription): void {
   const ends = change.AUTH_BASIC_ENABLED === false || change.DISABLE_LOCAL_AUTH === true;
   if (credential !== 'password' || !ends) return;
@@ -98,15 +96,15 @@ export type WantedSettings = Wanted<Omit<AuthenticationSettings, 'OAUTH2_PROVIDE
 
 type Wanted<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | undefined };
 
-/** One setting that is not as it should be. */
+/** A setting that does not have its required value. */
 export interface DriftedSetting {
-  /** In the controller's name; `OAUTH2_PROVIDER.` before those in there. */
+  /** In the controller's name, prefixed with `OAUTH2_PROVIDER.` for those within it. */
   readonly setting: string;
   readonly wanted: unknown;
   readonly found: unknown;
 }
 
-/** Finds the settings that are not as they should be. Reads only. Throws `permission_refused`. */
+/** Finds the settings that do not have their required value. Reads only. Throws `permission_refused`. */
 export async function findDrift(target: Target, wanted: WantedSettings): Promise<readonly DriftedSetting[]> {
   const found = flat(await target.settings.read());
   return Object.entries(flat(wanted))
@@ -114,7 +112,7 @@ export async function findDrift(target: Target, wanted: WantedSettings): Promise
     .map(([setting, value]) => ({ setting, wanted: value, found: found[setting] ?? null }));
 }
 
-/** Makes settings what they should be, and reads them again. Throws as {@link changeSetting}. */
+/** Sets settings to their required values, and re-reads them. Throws as {@link changeSetting}. */
 export async function enforceSettings(
   options: Omit<ChangeSettingOptions, 'change' | 'operation'> & { readonly wanted: WantedSettings },
 ): Promise<void> {
@@ -126,13 +124,12 @@ export async function enforceSettings(
   await changeSetting({ ...options, change, operation: 'settings.guard' });
 }
 
-/** The lifetimes that are wanted, with the others as they are. A target that has none refuses them. */
+/** The required lifetimes, with the others as they are. A target without lifetimes refuses them. */
 async function whole(target: Target, wanted: Wanted<TokenLifetimes>): Promise<TokenLifetimes> {
   const found = (await target.settings.read()).OAUTH2_PROVIDER;
   return { ...found, ...given(wanted) } as TokenLifetimes;
 }
 
-/** What is said of the settings, without what is not. */
 function given<Settings extends object>(wanted: Wanted<Settings>): Partial<Settings> {
   return Object.fromEntries(
     Object.entries(wanted).filter(([, value]) => value !== undefined),

@@ -23,22 +23,22 @@ import { revokeTokens } from '../revocation/revoke-tokens.ts';
 import { requireFullView } from '../scope/visibility.ts';
 import { expireSessions, planSessionExpiry } from '../sessions/expire-sessions.ts';
 
-/** What came of an action for a user at one place. */
+/** The result of an action for a user in one place. */
 export interface Carried {
-  /** `unable` if the target cannot do it at all. */
+  /** `unable`: the target does not support it. */
   readonly result: 'done' | 'nothing' | 'unable';
-  /** What was done, and what is left, in one sentence. */
+  /** What was done and what is left, in one sentence. */
   readonly text: string;
   /** The run in the audit log; null if there was none. */
   readonly run: string | null;
 }
 
 /**
- * Does for a user what a signal is mapped to, by the operation of the same name: with its plan, its records
- * in the audit log and its verification. What is ended already stays so, and is recorded.
+ * Runs the action of a signal for a user, using the operation of the same name: with its plan, its audit log
+ * records and its verification. Access that has already ended stays unchanged, and is recorded.
  * @param files Where a lockdown stores its snapshot.
- * @throws TokenctlError `partly_done` where something is left that another try can end, `interrupted`, and
- * whatever the operation throws.
+ * @throws TokenctlError `partly_done` if something is left that a retry can end, `interrupted`, and whatever
+ * the operation throws.
  */
 export async function carryOut(
   change: Change & { readonly files: SnapshotFiles },
@@ -46,7 +46,7 @@ export async function carryOut(
 ): Promise<Carried> {
   // A killed run may have left an intent without an outcome.
   await reconcile(change);
-  // Another receiver may have disabled the other superuser since it was looked for.
+  // Another receiver may have disabled the other superuser in the meantime.
   const sparing = { ...change, spareLastSuperuser: true };
   switch (action) {
     case 'end-sessions':
@@ -143,7 +143,6 @@ async function offboard(change: Change, { username }: User): Promise<Carried> {
   return { result: 'done', text: withRest(active, report.accessPaths), run: report.run };
 }
 
-/** Records that there was nothing to do. */
 async function nothing(change: Change, username: string): Promise<Carried> {
   const journal = new Journal({ ...change, operation: 'signals.nothing' });
   await journal.note({ step: 'operation', users: [username] });

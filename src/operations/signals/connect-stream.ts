@@ -6,40 +6,39 @@ import {
   type WantedStream,
 } from '../ports/transmitters.ts';
 
-/** What the configuration says of a transmitter whose stream is managed. */
+/** The configuration of a transmitter whose stream is managed. */
 export interface StreamSettings {
   readonly issuer: string;
-  /** Where the keys are published; null where they are in a file. */
+  /** Where the keys are published; null if they are in a file. */
   readonly jwks: string | null;
   readonly audience: readonly string[];
   readonly criticalMembers: readonly string[];
   readonly method: keyof typeof deliveryMethods;
-  /** Where events are pushed to, or polled; null where the configuration does not say. */
+  /** Where events are pushed or polled; null if not configured. */
   readonly endpoint: string | null;
 }
 
-/** A line of the configuration that does not fit the stream. */
+/** A configuration value that does not match the stream. */
 interface WantedSetting {
   /** Its path below the transmitter: `audience`, `poll.url`. */
   readonly path: string;
   readonly value: string;
 }
 
-/** A stream, and what its configuration still needs. */
+/** A stream, and the configuration changes it needs. */
 export interface ConnectedStream {
   readonly stream: EventStream;
   readonly isNew: boolean;
   readonly settings: readonly WantedSetting[];
-  /** Event types that were asked for, and that the transmitter does not send. */
+  /** Requested event types that the transmitter does not send. */
   readonly withheld: readonly string[];
-  /** Whether the stream is about no one until subjects are added. */
+  /** Whether the stream has no subjects until they are added. */
   readonly needsSubjects: boolean;
 }
 
 /**
  * Finds the stream of this configuration at its transmitter; null if there is none.
- *
- * @throws TokenctlError `configuration` if the transmitter is another one than the configuration says, and as the API.
+ * @throws TokenctlError `configuration` if the transmitter is not the configured one, and as the API.
  */
 export async function findStream(
   api: StreamManagement,
@@ -66,7 +65,7 @@ async function streamOfSettings(api: StreamManagement, settings: StreamSettings)
   return streams[0] ?? null;
 }
 
-/** Shared Signals 1.0, sections 8.1.1.1 and 8.1.1.2: the `iss` of a stream has to be the issuer whose metadata named the API. */
+/** Shared Signals 1.0, sections 8.1.1.1 and 8.1.1.2: a stream's `iss` is the issuer that named the API. */
 function ofAnotherIssuer({ id, issuer }: EventStream): TokenctlError {
   return new TokenctlError('target_misbehaved', `The stream ${id} belongs to a different issuer: ${issuer}`, {
     hint: 'Its events would be rejected. Ask the operator of the transmitter.',
@@ -101,9 +100,9 @@ async function requireTransmitter(api: StreamManagement, { issuer, jwks, method 
 }
 
 /**
- * Creates the stream of this configuration unless it is there, and compares it with the configuration.
- *
- * @param record Called before the stream is created, and with it afterwards; what it throws prevents the creation.
+ * Creates the stream of this configuration unless it exists, and compares it with the configuration.
+ * @param record Called before the stream is created, and with it afterwards; if it throws, the stream is not
+ * created.
  * @throws TokenctlError as {@link findStream}.
  */
 export async function connectStream(
@@ -123,7 +122,7 @@ export async function connectStream(
   const stream = found ?? (await api.create(wanted));
   if (found === null) await record(stream);
   if (stream.issuer !== settings.issuer) {
-    // Created a moment ago, and of no use.
+    // Just created, and unusable.
     await api.delete(stream.id);
     throw ofAnotherIssuer(stream);
   }

@@ -10,39 +10,38 @@ import {
 import type { User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 
-/** How the subjects of a transmitter are matched to users. */
+/** How a transmitter's subjects are matched with users. */
 export interface MatchingRules {
-  /** The issuers whose subjects the transmitter may speak of: its own, and those that the configuration names. */
+  /** The issuers whose subjects the transmitter may report: its own, and the configured ones. */
   readonly issuers: readonly string[];
-  /** The mail domains that it may speak of; any without one. */
+  /** The mail domains that it may report; empty for all. */
   readonly domains: readonly string[];
   /** Social accounts of its users; null if it has none here. */
   readonly accounts: {
-    /** The backend or authenticator whose accounts they are, as the controller names it. */
+    /** The backend or authenticator of the accounts, by the controller's name. */
     readonly provider: string;
-    /** The account's id: `{sub}`, `{iss}` and `{email}` stand for what the subject has. */
+    /** The account's id, with `{sub}`, `{iss}` and `{email}` replaced by the subject's values. */
     readonly uid: string;
   } | null;
 }
 
-/** Which user a subject is. */
+/** The result of matching a subject. */
 export type Match =
   | {
       readonly result: 'user';
       readonly user: User;
       readonly basis: string;
-      /** Whether only the login name says who it is. */
+      /** Whether only the login name identifies the user. */
       readonly isByName: boolean;
     }
   | { readonly result: 'none' }
-  /** It must not be acted on: several users match, or the transmitter may not speak of this subject. */
+  /** It must not be acted on: several users match, or the transmitter may not report this subject. */
   | { readonly result: 'doubt'; readonly why: string };
 
 /**
- * Finds the user of a subject: by the social account where the target shows it, else by the email address or the login name
- * that is equal to it, if that is exactly one user. Never by a part of a name. All aliases have to lead to one user. A subject
- * that could not be looked for here is a doubt: it is not known to be no one.
- *
+ * Finds the user of a subject: by the social account if the target shows it, else by an equal email address
+ * or login name, if exactly one user matches. Never by part of a name. All aliases must match the same user.
+ * A subject that could not be looked up here is doubtful: it is not known to match no one.
  * @throws TokenctlError whatever the target throws.
  */
 export async function matchUser(
@@ -73,7 +72,7 @@ export async function matchUser(
   return { result: 'doubt', why: `Several users match: ${names.join(', ')}` };
 }
 
-/** The user of a name that a person chose. */
+/** The user with a name that a person chose. */
 export async function namedUser(target: Target, name: string): Promise<Match> {
   const [user] = await Array.fromAsync(target.users.list({ names: [name] }));
   return user === undefined
@@ -101,7 +100,7 @@ type Basis = Pick<Match & { readonly result: 'user' }, 'basis' | 'isByName'>;
 /** Users by id, with what they were matched by. */
 interface Candidates {
   readonly users: ReadonlyMap<number, Basis>;
-  /** Why the users of this identifier could not be looked for; null if they were. */
+  /** Why the users of this identifier could not be read; null if they were. */
   readonly unread: string | null;
 }
 
@@ -151,7 +150,7 @@ function byAddress(target: Target, email: string): Promise<readonly number[] | n
   });
 }
 
-/** The id of an account by its template; null if the subject lacks what the template names. */
+/** The id of an account from its template; null if the subject lacks a value that the template uses. */
 function accountId(identifier: SimpleIdentifier, template: string): string | null {
   const values: Readonly<Record<string, string | null>> = {
     sub:

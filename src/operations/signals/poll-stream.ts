@@ -5,29 +5,29 @@ import type { PollRequest, PollSource } from '../ports/transmitters.ts';
 /** Takes an event: returns once it is on stable storage, and says whether it is new. */
 export type TakeEvent = (id: string, token: string) => Promise<'new' | 'known'>;
 
-/** What came of polling a stream. */
+/** The result of polling a stream. */
 export interface PollReport {
-  /** Events that were recorded now. */
+  /** Number of newly recorded events. */
   readonly received: number;
-  /** Events that were recorded before, and were sent again. */
+  /** Number of events that were already recorded, and were sent again. */
   readonly known: number;
-  /** Events that were refused for good, and why. */
+  /** Permanently refused events, and why. */
   readonly refused: readonly { readonly id: string; readonly why: string }[];
-  /** Whether the transmitter has more than this run takes. */
+  /** Whether the transmitter has more events than this run takes. */
   readonly hasMore: boolean;
 }
 
-/** Events asked for at once. */
+/** Events per request. */
 const MAX_EVENTS = 100;
-/** Requests of one run: a transmitter that sends the same again and again does not hold it up. */
+/** The maximum number of requests per run, in case a transmitter sends the same events again and again. */
 const MAX_REQUESTS = 200;
 
 /**
- * Asks a stream for its events until there are no more (RFC 8936). An event is acknowledged with the request
- * after the one that brought it, once it is on stable storage; one that is refused for good is reported with
- * its code. Whatever is neither is sent again.
- * @throws TokenctlError what `source` throws, and why an event could be neither recorded nor refused; what
- * was recorded before is acknowledged.
+ * Polls a stream until there are no more events (RFC 8936). An event is acknowledged in the next request,
+ * once it is on stable storage; a permanently refused one is reported with its code. All others are sent
+ * again.
+ * @throws TokenctlError what `source` throws, and why an event could be neither recorded nor refused; events
+ * recorded before are acknowledged.
  */
 export async function pollStream({
   source,
@@ -38,7 +38,7 @@ export async function pollStream({
   readonly source: PollSource;
   readonly take: TakeEvent;
   readonly signal: AbortSignal;
-  /** Acknowledges and refuses nothing, so that all is sent again. */
+  /** Acknowledges and refuses nothing, so that all events are sent again. */
   readonly dryRun?: boolean;
 }): Promise<PollReport> {
   let last: Taken = NOTHING;
@@ -57,7 +57,7 @@ export async function pollStream({
     taken.push(last);
     hasMore = announced && sets.size > 0 && !dryRun;
   }
-  // Also when the run is to end: else all of it would be sent again.
+  // Even if the run is to end: otherwise all events would be sent again.
   if (!dryRun && (last.acknowledged.length > 0 || last.refused.size > 0)) await report(0, NEVER);
   const { problem } = last;
   if (problem instanceof KeysUnavailable)
@@ -73,17 +73,17 @@ export async function pollStream({
   };
 }
 
-/** What became of the events of one answer. */
+/** The results for the events of one response. */
 interface Taken {
   readonly acknowledged: readonly string[];
   readonly refused: PollRequest['refused'];
   readonly received: number;
-  /** Why others could be neither recorded nor refused; null if there are none. */
+  /** Why other events could be neither recorded nor refused; null if there are none. */
   readonly problem: unknown;
 }
 
 const NOTHING: Taken = { acknowledged: [], refused: new Map(), received: 0, problem: null };
-/** For what has to be sent although the run is to end. */
+/** For requests that must be sent although the run is to end. */
 const NEVER = new AbortController().signal;
 
 async function takeAll(sets: ReadonlyMap<string, string>, take: TakeEvent): Promise<Taken> {
@@ -101,7 +101,7 @@ async function takeAll(sets: ReadonlyMap<string, string>, take: TakeEvent): Prom
         continue;
       }
       problem = error;
-      // The keys may be there for another event; a queue that does not answer will not do so for the next.
+      // The keys for another event may be available; an unavailable queue will not accept another one.
       if (!(error instanceof KeysUnavailable)) break;
     }
   }

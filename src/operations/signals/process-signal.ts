@@ -11,11 +11,11 @@ import type { Signal, SignalClaim, SignalOutcome, SignalStore } from '../ports/s
 import { type Carried, carryOut } from './carry-out.ts';
 import { type Match, type MatchingRules, matchUser, namedUser } from './match-user.ts';
 
-/** A controller, or a component of a platform, in which users are looked for and acted on. */
+/** A controller, or a component of a platform, whose users are searched and acted on. */
 export interface SignalPlace {
   /** The context, and the component of a platform. */
   readonly name: string;
-  /** Opens the target. `marks` go into the actor of each entry of the audit log. */
+  /** Opens the target. `marks` are added to the actor of each audit log entry. */
   change(marks: Readonly<Record<string, string>>): Promise<Change>;
 }
 
@@ -26,25 +26,23 @@ interface SignalLimits {
   readonly localUsers: 'hold' | 'act';
 }
 
-/** What signals are carried out with. */
 export interface ProcessOptions {
   readonly store: SignalStore;
-  /** Opens the places. */
   readonly places: () => Promise<readonly SignalPlace[]>;
   readonly limits: SignalLimits;
-  /** The rules of a transmitter; null for one that the configuration has no more. */
+  /** The rules of a transmitter; null if it is no longer configured. */
   readonly rulesOf: (transmitter: string) => MatchingRules | null;
   readonly files: SnapshotFiles;
   readonly clock: Clock;
 }
 
-/** Pauses before the next try, in milliseconds; the last one is repeated. */
+/** Pauses before retries, in milliseconds; the last one is repeated. */
 const PAUSES_MS = [1_000, 5_000, 30_000, 120_000, 600_000] as const;
-/** After so many tries, about a day, a person has to look. */
+/** After this many attempts, about a day, a person must decide. */
 const MAX_ATTEMPTS = 150;
 const HOUR_MS = 3_600_000;
 
-/** Errors that pass: the same is tried again. What else the target or the operation says is for a person to read. */
+/** Transient errors, which are retried. Other errors of the target or the operation are left to a person. */
 const PASSING: readonly TokenctlErrorCode[] = [
   'target_unreachable',
   'database_unreachable',
@@ -57,9 +55,9 @@ const PASSING: readonly TokenctlErrorCode[] = [
 ];
 
 /**
- * Carries out signals of one subject with one action: finds the user in every place, checks the limits, and
- * acts. An outcome `held` is for a person, `waiting` is tried again, and `ignored` found no one to act on.
- * @param claims Of signals that are the same but for their ids: what is done once, is done for all.
+ * Processes signals of one subject with one action: finds the user in every place, checks the limits, and
+ * acts. An outcome `held` is for a person, `waiting` is retried, and `ignored` found no one to act on.
+ * @param claims Signals that differ only in their ids: one action covers all.
  */
 export async function processSignals(
   claims: readonly SignalClaim[],
@@ -89,7 +87,7 @@ async function process(
     return held(`The transmitter "${signal.transmitter}" was removed from the configuration`);
   const found: Found[] = [];
   const problems: { readonly place: string; readonly error: TokenctlError }[] = [];
-  /** One place that cannot be reached does not keep a user's access elsewhere. */
+  /** An unreachable place does not preserve a user's access elsewhere. */
   const attempt = async (place: SignalPlace, work: () => Promise<void>) => {
     try {
       await work();
@@ -149,20 +147,20 @@ async function process(
   return { state, reason: texts.join('; '), users, runs };
 }
 
-/** Users are counted for each action, and apart after a compromise: it must not wait behind logouts that have the same action. */
+/** Users are counted per action, and separately after a compromise, which must not wait behind logouts. */
 function countedAs({ action, kind }: Signal): string {
   return kind === 'credential-compromise' ? `${action} after a compromise` : action;
 }
 
 /**
- * Whether the subject may be a session of any user: an opaque one of a revoked session (CAEP 1.0, section 3.1). Where the
- * interoperability profile is followed (section 2.5), no user is named so.
+ * Whether the subject may be a session of any user: an opaque subject of a revoked session (CAEP 1.0, section
+ * 3.1). The interoperability profile (section 2.5) never identifies a user this way.
  */
 function maybeSession({ kind, subject, released }: Signal): boolean {
   return kind === 'session-revoked' && subject?.format === 'opaque' && released === null;
 }
 
-/** The user of a signal at a place. */
+/** The user of a signal in a place. */
 interface Found {
   readonly place: SignalPlace;
   readonly change: Change;
@@ -179,7 +177,7 @@ function findUser({ target }: Change, signal: Signal, rules: MatchingRules): Pro
     : matchUser(target, signal.subject, rules);
 }
 
-/** Why a user must not be acted on without a person; null if nothing speaks against it. */
+/** Why a user must not be acted on without a person's decision; null if there is no doubt. */
 async function doubtAbout(
   { user, change, signal, names }: Pick<Found, 'user' | 'change' | 'names'> & { readonly signal: Signal },
   { except, localUsers }: SignalLimits,
@@ -187,7 +185,7 @@ async function doubtAbout(
   const { username } = user;
   if (matchesAny(username, except)) return `${username} is one of the exceptions`;
   if (user.id === change.description.identity.id) return `tokenctl is logged in as ${username}`;
-  // A person who releases a signal for a user has looked at what follows.
+  // A person who releases a signal for a user has considered the consequences.
   if (signal.released?.user === username) return null;
   if (names.earlier.length > 0) return names.remarks.join(' ');
   if (localUsers === 'hold' && user.externalAccount === null && signal.released === null)
@@ -203,7 +201,9 @@ function held(reason: string): SignalOutcome {
   return { state: 'held', reason };
 }
 
-/** What follows from places that failed; null if none did. What passes is tried again; the rest is for a person. */
+/**
+ * The outcome of failed places; null if none failed. Transient errors are retried; a person gets the rest.
+ */
 function failedOutcome(
   problems: readonly { readonly place: string | null; readonly error: TokenctlError }[],
   { attempts, texts, now }: { attempts: number; texts: readonly string[]; now: Date },
@@ -220,7 +220,7 @@ function failedOutcome(
   return { state: 'waiting', reason, retryAt: new Date(now.getTime() + pause) };
 }
 
-/** How many ids an entry of the audit log names. */
+/** The maximum number of ids that an audit log entry names. */
 const MAX_MARKED = 20;
 
 function marksOf(claims: readonly SignalClaim[]): Readonly<Record<string, string>> {
@@ -235,7 +235,7 @@ function marksOf(claims: readonly SignalClaim[]): Readonly<Record<string, string
   };
 }
 
-/** Whether two signals ask for the same: they are carried out together. */
+/** The key of signals that ask for the same: they are processed together. */
 export function signalGroup({ transmitter, action, subject, kind, released }: Signal): string {
   return JSON.stringify([transmitter, action, kind, subject, released]);
 }

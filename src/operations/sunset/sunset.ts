@@ -24,19 +24,18 @@ import { lastUseDays, MAX_LAST_USES } from '../tokens/last-use-days.ts';
 /** Which tokens get an end, and when. */
 export interface SunsetPlan {
   readonly id: string;
-  /** In the order in which they end. */
+  /** In the order of their ends. */
   readonly owners: readonly OwnersEnd[];
-  /** Selected tokens that get none. */
+  /** Selected tokens that get no end. */
   readonly left: {
-    /** That end in time by themselves. */
+    /** Tokens that expire in time. */
     readonly ending: number;
-    /** With a lease already, of a rotation, a program or an earlier sunset. */
+    /** Tokens that have a lease, from a rotation, a program or an earlier sunset. */
     readonly leased: number;
-    /** By an exception of the rule never-expires. */
+    /** Tokens covered by an exception to the rule never-expires. */
     readonly excepted: number;
-    /** Of applications, which get new ones by refresh. */
+    /** Application tokens, which are replaced by refreshing. */
     readonly ofApplications: number;
-    /** Of no user. */
     readonly withoutOwner: number;
   };
 }
@@ -44,21 +43,19 @@ export interface SunsetPlan {
 interface PlanOptions {
   readonly target: Target;
   readonly tokens: AsyncIterable<Token>;
-  /** All leases of the controller. */
   readonly leases: readonly Lease[];
   readonly spread: Omit<Spread, 'taken'>;
-  /** Tokens that live longer than so many seconds get an end as well. */
+  /** Tokens with a longer lifetime than this, in seconds, also get an end. */
   readonly maxLifetime: number | undefined;
   readonly exceptions: readonly Exception[];
-  /** Tokens of this credential are left: they are those that tokenctl works with. */
+  /** Tokens of this credential are skipped: tokenctl works with them. */
   readonly own: readonly number[];
 }
 
 /**
- * Plans an end for tokens that have none. Reads only. Tokens that have got a lease already are left as they are, so that running
- * it again goes on where it was cut off.
- *
- * @throws TokenctlError `usage` where there are too few days for so many tokens
+ * Plans an end for tokens that have none. Reads only. Tokens that already have a lease are unchanged, so that
+ * running it again continues an interrupted sunset.
+ * @throws TokenctlError `usage` if there are too few days for so many tokens
  */
 export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
   const { leases, spread, exceptions, own } = options;
@@ -83,7 +80,7 @@ export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
     const known = owners.get(user.id) ?? { owner: { id: user.id, username: user.username }, tokens: [] };
     known.tokens.push({
       ...{ id, fingerprint, scope, created: created.toISOString(), expires: expires.toISOString() },
-      // One of which the last use is not known may be in use: it ends late.
+      // A token whose last use is unknown may be in use: it ends late.
       lastUsed: used.has(id) ? (used.get(id) ?? null) : now,
     });
     owners.set(user.id, known);
@@ -100,7 +97,7 @@ export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
   );
 }
 
-/** Whether it expires never, or after the longest lifetime that is allowed; and after the days of the sunset. */
+/** Whether it never expires, or exceeds the maximum lifetime; and expires after the days of the sunset. */
 function isEndless(token: Token, { maxLifetime, spread }: PlanOptions, now: Date): boolean {
   const { expires, created } = token;
   if (expires.getTime() <= now.getTime() + spread.days * 86_400_000) return false;
@@ -109,10 +106,9 @@ function isEndless(token: Token, { maxLifetime, spread }: PlanOptions, now: Date
 }
 
 /**
- * The last uses of tokens by id, null for never. A REST API does not show them, but selects by them; those that it cannot tell, because
- * they are too many, are missing.
- *
- * @throws TokenctlError what the target throws, but `unsupported`.
+ * The last uses of tokens by id, null for never. A REST API does not show them, but selects by them; tokens
+ * are missing if there are too many to determine.
+ * @throws TokenctlError what the target throws, except `unsupported`.
  */
 export async function lastUses(
   target: Target,
@@ -133,7 +129,7 @@ export async function lastUses(
   }
 }
 
-/** How many tokens of earlier sunsets end on which days. */
+/** The number of tokens of earlier sunsets that end on each day. */
 function takenDays(leases: readonly Lease[]): ReadonlyMap<string, number> {
   const taken = new Map<string, number>();
   for (const { sunset, until, state } of leases) {
@@ -144,17 +140,17 @@ function takenDays(leases: readonly Lease[]): ReadonlyMap<string, number> {
   return taken;
 }
 
-/** How many tokens one entry of the audit log lists, at most: all of an owner, who has one day, unless there are very many. */
+/** The maximum number of tokens per audit log entry: usually all of an owner's, who has one day. */
 const PER_NOTE = 5000;
-/** How many owners are recorded at a time: entries that are written together share a sync of the disk. */
+/** The number of owners recorded at a time: entries that are written together share a disk sync. */
 const OWNERS_AT_ONCE = 50;
 
 /**
- * Records the ends of a plan, some owners at a time: from then on the tokens have leases. Where the target stores ends, they are written
- * into the rows after that; over REST nothing is changed on the controller.
- *
- * @param onRecorded Called from time to time, with how many tokens have an end by now.
- * @returns How many tokens got one: fewer than planned where the signal stopped it, or another sunset was faster.
+ * Records the ends of a plan, some owners at a time: from then on the tokens have leases. If the target
+ * stores ends, they are then written into the rows; over REST nothing is changed on the controller.
+ * @param onRecorded Called occasionally, with the number of tokens that have an end so far.
+ * @returns The number of tokens that got one: fewer than planned if the signal stopped it, or another sunset
+ * was faster.
  * @throws TokenctlError `audit_unavailable`, and as the target.
  */
 export async function recordSunset(
@@ -192,9 +188,8 @@ function notesOf(
 }
 
 /**
- * Takes the ends of leases back that have not come: their tokens live as long as the controller accepts them. Rows get their old expiry
- * again.
- *
+ * Withdraws future ends of leases: their tokens stay valid as long as the controller accepts them. Rows get
+ * their old expiry back.
  * @throws TokenctlError `audit_unavailable`, and as the target.
  */
 export async function releaseLeases(options: Change, leases: readonly Lease[]): Promise<void> {
@@ -206,19 +201,19 @@ export async function releaseLeases(options: Change, leases: readonly Lease[]): 
   await writeRowEnds(options);
 }
 
-/** What became of a sunset, by the week in which the ends are: Monday's date. */
+/** The progress of a sunset for the ends of one week, identified by Monday's date. */
 export interface SunsetWeek {
   readonly week: string;
   readonly ends: number;
-  /** That were revoked, or gone. */
+  /** Revoked, or otherwise gone. */
   readonly ended: number;
   /** Still to end, and used within a week. */
   readonly inUse: number;
-  /** How many of the sunset are left after that week. */
+  /** Number of tokens of the sunset that remain after that week. */
   readonly left: number;
 }
 
-/** Counts the ends of sunsets by weeks. `used` has the last uses of the tokens that are still listed, by id. */
+/** Counts the ends of sunsets by week. `used` has the last uses of tokens that are still listed, by id. */
 export function sunsetWeeks(
   leases: readonly Lease[],
   { used, now }: { readonly used: ReadonlyMap<number, Date | null>; readonly now: Date },
@@ -240,7 +235,6 @@ export function sunsetWeeks(
     });
 }
 
-/** Whether the token of a lease was used within a week. */
 export function isUsedLately(
   { token }: Pick<Lease, 'token'>,
   { used, now }: { readonly used: ReadonlyMap<number, Date | null>; readonly now: Date },

@@ -21,23 +21,23 @@ export interface FactsWanted {
   readonly policy: Policy;
   readonly rules: readonly RuleName[];
   readonly now: Date;
-  /** Opens the audit log, in which the answers of directories are: a rule about those needs it. */
+  /** Opens the audit log with the directories' answers, for the rules that need them. */
   readonly openLog?: OpenLog | undefined;
 }
 
 export interface Gathered {
   readonly facts: Facts;
-  /** The applications; none where no rule is about them. */
+  /** The applications; empty if no rule needs them. */
   readonly applications: readonly Application[];
-  /** The rules for which everything is known. */
+  /** The rules whose facts are all known. */
   readonly rules: readonly RuleName[];
   readonly notChecked: readonly NotChecked[];
 }
 
 /**
  * Collects the facts that the rules need in addition to the tokens, and no others.
- * @throws Whatever the target throws, save for a question that it refuses: the rules that need its answer are
- * not checked.
+ * @throws Whatever the target throws, except if it refuses a request: the rules that need the response are
+ * then not checked.
  */
 export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   const gathering = new Gathering(wanted);
@@ -69,17 +69,17 @@ export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   };
 }
 
-/** Whether a target refused a question, rather than failed to answer it. */
+/** Whether a target refused a request, rather than failing to answer it. */
 export function isRefusal(error: unknown): error is TokenctlError {
   return (
     error instanceof TokenctlError && (error.code === 'unsupported' || error.code === 'permission_refused')
   );
 }
 
-/** Why a fact is not known here; undefined for one that is. */
+/** Why a fact is unknown here; undefined if it is known. */
 type Unknown = string | undefined;
 
-/** One method for each kind of fact: it asks the target, and keeps what comes. */
+/** One method for each kind of fact: it reads the target and stores the result. */
 class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> {
   readonly #wanted: FactsWanted;
   readonly #unused = new IdSet();
@@ -142,7 +142,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     }
   }
 
-  /** By the records of earlier runs: no one is asked now. */
+  /** From the records of earlier runs: no directory is queried now. */
   async directories(): Promise<Unknown> {
     const { openLog, target } = this.#wanted;
     if (openLog === undefined) return 'The audit log is not read here';
@@ -175,7 +175,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     return why === null ? undefined : `The audit log could not be read (${why})`;
   }
 
-  /** Of the owners of tokens that may write, found in a reading of its own. */
+  /** Of the owners of tokens with write access, found by a separate reading. */
   async last_changes(): Promise<void> {
     const owners = new Set<number>();
     const writing = this.#wanted.target.tokens(narrowed(this.#wanted.selector, { scope: 'write' }));
@@ -220,12 +220,11 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     this.found = await this.#wanted.target.applications.list();
   }
 
-  /** Nothing beforehand: they are read after the tokens, and may be refused then. */
+  /** Nothing in advance: they are read after the tokens, and may be refused then. */
   async refresh_tokens(): Promise<void> {
     this.#orphanUse = orphanUse(await this.#describe());
   }
 
-  /** Of gateways only. */
   async token_storage(): Promise<Unknown> {
     const { dialect, tokensInClear } = await this.#describe();
     if (dialect !== 'gateway') return undefined;
@@ -233,7 +232,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     return tokensInClear === undefined ? 'Only the database shows how a gateway stores tokens' : undefined;
   }
 
-  /** Why a rule that needs one of some settings cannot be checked. */
+  /** Why a rule that needs one of these settings cannot be checked. */
   async #told(what: string, settingsFor: (settings: AuthenticationSettings) => readonly unknown[]) {
     const known = await this.#readSettings();
     if (known.values === null) return known.error.message;
@@ -241,7 +240,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     return isTold ? undefined : `This target has no setting for ${what}`;
   }
 
-  /** Read once, also where the first question for them was refused. */
+  /** Reads them once, even if the first request for them was refused. */
   #readSettings(): Promise<KnownSettings> {
     this.#reading ??= knownSettings(this.#wanted.target);
     return this.#reading;
@@ -254,7 +253,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
 
   async #collect(criteria: Selector, ids: IdSet): Promise<Unknown> {
     const { capabilities } = await this.#describe();
-    if (capabilities.lastUsed) return undefined; // these tokens tell themselves
+    if (capabilities.lastUsed) return undefined; // the tokens include it
     const tokens = this.#wanted.target.tokens(narrowed(this.#wanted.selector, criteria));
     await tokens.each((page) => {
       for (const { id } of page) ids.add(id);
@@ -263,7 +262,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
   }
 }
 
-/** The audited tokens narrowed to those for which something else holds as well. */
+/** The audited tokens, restricted by further criteria. */
 function narrowed({ all: _all, ...selector }: Selector, criteria: Selector): Selector {
   return { ...selector, ...criteria };
 }

@@ -22,35 +22,34 @@ import { type FactsWanted, type Gathered, gatherFacts, isRefusal } from './audit
 
 export interface AuditTokensOptions extends Pick<FactsWanted, 'target' | 'selector' | 'policy' | 'openLog'> {
   readonly clock: Clock;
-  /** Only these of the rules that the policy applies. */
+  /** Restricts the policy's enabled rules to these. */
   readonly rules?: readonly RuleName[] | undefined;
-  /** What does not count. */
+  /** Known findings, which do not count. */
   readonly baseline?: Baseline | undefined;
-  /** Hands out the findings that the baseline has as well, marked as known. They are not counted as found. */
+  /** Also yields findings of the baseline, marked as known. They are not counted as found. */
   readonly withKnown?: boolean;
-  /** Told the key of every finding, known ones included. */
+  /** Called with the key of every finding, including known ones. */
   readonly onKey?: ((key: string) => void) | undefined;
-  /** Only counts the findings of single tokens, and does not hand them out, where that is cheaper. */
+  /** Only counts the findings of single tokens, without yielding them, if that is cheaper. */
   readonly countOnly?: boolean;
-  /** Count tokens by age, scope, use and expiry as well. */
+  /** Also counts tokens by age, scope, use and expiry. */
   readonly statistics?: boolean;
 }
 
 /**
- * Judges the selected tokens by a policy, and where every token is meant the applications and settings as
- * well. Reads only. Takes the same memory for a million tokens as for one.
+ * Checks the selected tokens against a policy, and if every token is selected, the applications and settings
+ * as well. Reads only. Uses the same memory for a million tokens as for one.
  *
  * A rule whose facts the target refuses is listed in `notChecked`: it never passes silently.
  * @throws TokenctlError `usage` for an invalid selector, `not_found` for an unknown name, and whatever the
- * target throws; what it throws while tokens are read comes out of `findings`.
+ * target throws; errors while tokens are read are thrown by `findings`.
  */
 export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
   const { target, selector, policy } = options;
   validateSelector(selector);
   await resolveNames(target, selector);
   const now = options.clock.now();
-  // The rules that make sense for a selection. A selection of tokens excludes the rules about
-  // settings and applications.
+  // The rules for the selection. A selection of tokens excludes rules about settings and applications.
   const rules = (options.rules ?? enabledRules(policy)).filter((name) => isFor(selector, ruleOf(name)));
   const gathered = await gatherFacts({ target, selector, policy, rules, now, openLog: options.openLog });
   const statistics =
@@ -74,7 +73,7 @@ export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
   };
 }
 
-/** One reading of everything, and what is counted meanwhile. */
+/** One reading of all tokens, with its counters. */
 class AuditRun {
   readonly #options: AuditTokensOptions;
   readonly #gathered: Gathered;
@@ -88,7 +87,7 @@ class AuditRun {
   #tokensRead = 0;
   #found = 0;
   #known = 0;
-  /** How many findings of the baseline still exist, found or excused, by rule. */
+  /** Number of the baseline's findings that still exist, found or suppressed, by rule. */
   readonly #remaining = new Map<RuleName, number>();
   readonly #isWhole: boolean;
 
@@ -145,8 +144,8 @@ class AuditRun {
   }
 
   /**
-   * Has the target decide what the rules ask of each token, and counts the findings; false if more than
-   * counts is asked for, a rule has to see tokens whole, or the target cannot.
+   * Lets the target evaluate the rules' conditions for each token, and counts the findings; false if more
+   * than counts is needed, a rule needs whole tokens, or the target cannot do it.
    */
   async #countTokens(): Promise<boolean> {
     const { countOnly, baseline, onKey, target, selector } = this.#options;
@@ -174,7 +173,7 @@ class AuditRun {
     }
   }
 
-  /** What is found and to be handed out, counted. One list for a page: a list for each token would be most of the work. */
+  /** The findings to yield, counted. One list per page: a list for each token would dominate the cost. */
   #judged(judge: (into: Finding[]) => void): readonly Finding[] {
     const { baseline, onKey, withKnown } = this.#options;
     const found: Finding[] = [];
@@ -202,7 +201,7 @@ class AuditRun {
     this.#byRule.set(rule, (this.#byRule.get(rule) ?? 0) + 1);
   }
 
-  /** Whether the baseline knows a finding, which is counted. */
+  /** Whether the baseline contains a finding; counts it if so. */
   #note(rule: RuleName, key: string): boolean {
     const { baseline } = this.#options;
     if (baseline?.has(key) !== true) return false;
@@ -247,7 +246,7 @@ class AuditRun {
   }
 }
 
-/** The finding, marked as known. Its message is still made only when asked for. */
+/** The finding, marked as known. Its message is still created lazily. */
 function asKnown(finding: Finding): Finding {
   const { rule, severity, subject } = finding;
   return {
@@ -268,27 +267,26 @@ function isFor(selector: Selector, { appliesTo }: Rule): boolean {
 }
 
 /**
- * Which refresh tokens without an access token belong to a selection of tokens: those of the same users and
- * applications; null where it is made by what only access tokens have.
+ * The refresh tokens without an access token that belong to a selection of tokens: those of the same users
+ * and applications; null if the selection uses criteria that only access tokens have.
  */
 function orphansOf(selector: Selector): RefreshTokenSelector | null {
   const whole = wholeSelection(selector);
   return whole && { states: ['orphaned'], ...whole };
 }
 
-/** Whose findings are meant. */
 export interface FindingSelectorOptions
   extends Pick<AuditTokensOptions, 'target' | 'policy' | 'clock' | 'openLog'> {
   readonly rule: RuleName;
-  /** Among these tokens; every token where absent. */
+  /** Restricts the search to these tokens. Default: every token. */
   readonly selector?: Selector;
 }
 
 /**
- * The ids of the access tokens that a rule finds, ascending by what the target gives: what an audit by the
- * same policy reports for it, exceptions left out.
+ * The ids of the access tokens that a rule finds, in the target's order, ascending: what an audit by the same
+ * policy reports for it, without exceptions.
  * @throws TokenctlError `usage` for a rule that is not about single tokens, or that the policy does not
- * apply; `unsupported` where it cannot be checked on this target.
+ * enable; `unsupported` if it cannot be checked on this target.
  */
 export async function findingSelector(options: FindingSelectorOptions): Promise<readonly number[]> {
   const { target, policy, rule, clock, selector = { all: true }, openLog } = options;

@@ -17,11 +17,10 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 /** The default thresholds, in days before expiry. */
 const defaultThresholds: readonly number[] = [30, 7, 1];
 
-/** Which tokens to notify about. */
 export interface PlanNoticesOptions {
   readonly target: Target;
   readonly clock: Clock;
-  /** Has the leases: the tokens of a sunset end before they expire. */
+  /** Contains the leases: the tokens of a sunset end before they expire. */
   readonly log: Pick<AuditLog, 'entries'>;
   readonly description: TargetDescription;
   /** In days, each above 0; at least one. */
@@ -29,8 +28,8 @@ export interface PlanNoticesOptions {
 }
 
 /**
- * Streams the tokens that expire soon, each under one threshold. Reads only. What was told before is among
- * them: `sendNotices` leaves that out.
+ * Streams the tokens that expire soon, each under one threshold. Reads only. Includes tokens that were
+ * already notified about: `sendNotices` skips them.
  * @throws Whatever the target and the log throw.
  */
 export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<ExpiringToken> {
@@ -51,17 +50,17 @@ export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<E
   if (ends.size === 0) return;
   for await (const token of target.tokens({ ids: [...ends.keys()] })) {
     const lease = ends.get(token.id);
-    // Another token with its number has no lease.
+    // Another token with its id has no lease.
     const own = lease !== undefined && isTokenOf(lease, token) ? lease : undefined;
     const { at, by } = endOf(token, own);
-    // Also where the end is in the row: it can be moved, and then is told again.
+    // Also if the end is in the row: it can be moved, and is then notified about again.
     const isRevoked = by === 'lease' || at.getTime() === Date.parse(own?.until ?? '');
     const notice = noticeOf({ ...token, expires: at }, isRevoked);
     if (notice !== null) yield notice;
   }
 }
 
-/** The leases of sunsets that end until an instant, by their tokens. Who made a token for a program knows its end. */
+/** The leases of sunsets that end by an instant, by token. The creator of a program's token knows its end. */
 function sunsetEnds(leases: readonly Lease[], last: Date): ReadonlyMap<number, Lease> {
   const soon = leases.filter(
     ({ why, state, until }) => why === 'sunset' && state === 'open' && Date.parse(until) <= last.getTime(),
@@ -69,42 +68,38 @@ function sunsetEnds(leases: readonly Lease[], last: Date): ReadonlyMap<number, L
   return new Map(soon.flatMap((lease) => (lease.token === null ? [] : [[lease.token.id, lease] as const])));
 }
 
-/** What to tell by, and where that is kept. */
 export interface SendNoticesOptions
   extends Omit<PlanNoticesOptions, 'log'>,
     Pick<Change, 'log' | 'actor' | 'signal'> {
   readonly notifiers: readonly Notifier[];
 }
 
-/** A notice that was not taken. */
+/** A notice that was not accepted. */
 interface FailedNotice {
   readonly tokenId: number;
   /** In days. */
   readonly threshold: number;
-  /** The notifier's name. */
   readonly to: string;
   readonly reason: string;
 }
 
-/** What was told. */
 export interface NoticeReport {
   readonly due: number;
   readonly sent: number;
-  /** Told in an earlier run. */
+  /** Sent in an earlier run. */
   readonly sentBefore: number;
   readonly failed: readonly FailedNotice[];
   readonly interrupted: boolean;
 }
 
-/** Notices under way together. */
 const CONCURRENCY = 4;
 
 /**
- * Notifies about tokens that expire soon, once for each token, threshold and notifier: every notice sent is
+ * Notifies about tokens that expire soon, once per token, threshold and notifier: every notice sent is
  * recorded in the audit log as a note, which later runs read. The note is written after the notice was
  * accepted, so a killed run may cause one duplicate, with the same id.
- * @throws TokenctlError `outcome_unrecorded` where something was told and the log could not be written:
- * nothing more is sent then.
+ * @throws TokenctlError `outcome_unrecorded` if a notice was sent and the log could not be written: nothing
+ * more is sent then.
  */
 export async function sendNotices(options: SendNoticesOptions): Promise<NoticeReport> {
   const sent = await readSentNotices(options.log, options.description);
@@ -136,7 +131,7 @@ export async function sendNotices(options: SendNoticesOptions): Promise<NoticeRe
     }
   };
   try {
-    // All of them end before the failure of one goes up: nothing is sent or noted behind the caller's back.
+    // All of them end before an error is thrown: nothing is sent or recorded in the background.
     const ended = await Promise.allSettled(
       Array.from({ length: CONCURRENCY }, () =>
         work().catch((error: unknown) => {
@@ -152,7 +147,7 @@ export async function sendNotices(options: SendNoticesOptions): Promise<NoticeRe
   return { ...counts, failed, interrupted: options.signal?.aborted === true };
 }
 
-/** @returns why it was not taken; null where it was */
+/** @returns Why it was not accepted; null if it was */
 async function tryToSend(notifier: Notifier, notice: Notice): Promise<string | null> {
   try {
     await notifier.send(notice);
@@ -203,13 +198,13 @@ async function record(told: {
   }
 }
 
-/** Under what the audit log keeps what was told. */
+/** The audit log operation that records sent notices. */
 const NOTICE_OPERATION = 'tokens.notice';
 
-/** Which token, how many days before it expires, and by which way it was told. */
+/** The token, the threshold in days, and the notifier. */
 type SentNotice = Omit<FailedNotice, 'reason'>;
 
-/** What was told before, by the audit log's notes. */
+/** The notices already sent, from the audit log's notes. */
 export class SentNotices {
   readonly #sent = new Set<string>();
 

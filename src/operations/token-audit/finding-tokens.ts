@@ -8,19 +8,19 @@ import { Rows } from '../../domain/rows.ts';
 import type { Token } from '../../domain/token.ts';
 import { type AuditTokensOptions, auditTokens, requireChecked } from './audit-tokens.ts';
 
-/** Which findings are meant, and among which tokens. */
+/** Selects findings among tokens. */
 interface FindingTokensOptions
   extends Pick<AuditTokensOptions, 'target' | 'selector' | 'policy' | 'clock' | 'openLog'> {
-  /** Tokens that one of these finds. */
+  /** Selects tokens that any of these rules finds. */
   readonly rules: readonly RuleName[];
 }
 
 /**
  * Streams the selected tokens that one of the rules finds, each once, as an audit by the same policy does. A
  * rule about a user, an application, a purpose or a day finds the tokens of that user, application, purpose
- * or day; it judges all tokens of the target, and the selector narrows what it finds.
+ * or day; it checks all tokens of the target, and the selector narrows its findings.
  * @throws TokenctlError `usage` for a rule that is not about access tokens, or that the policy does not
- * apply; `unsupported` where it cannot be checked at this target.
+ * enable; `unsupported` if it cannot be checked on this target.
  */
 export function findingTokens(options: FindingTokensOptions): Rows<Token> {
   return Rows.from(tokenPages(options));
@@ -50,7 +50,7 @@ async function* tokenPages(options: FindingTokensOptions): AsyncIterable<readonl
     .pages();
 }
 
-/** The tokens that rules about single tokens find. Findings of one token follow each other. */
+/** The tokens that rules about single tokens find. Findings of one token are consecutive. */
 async function* foundSingly(options: FindingTokensOptions, rules: readonly RuleName[]) {
   let last = 0;
   const findings = await found(options, rules);

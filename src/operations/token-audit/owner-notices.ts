@@ -14,31 +14,29 @@ import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { planNotices } from './expiry-notices.ts';
 
-/** Which owners get which notices, and in which words. */
 export interface OwnerNoticeRules {
-  /** Days before the expiry; none for nothing about that. */
+  /** Days before the expiry; empty for no notices about it. */
   readonly thresholds: readonly number[];
   readonly revoked: boolean;
-  /** How far back revocations are looked for, in milliseconds. */
+  /** How far back to look for revocations, in milliseconds. */
   readonly revokedWithin: number;
   readonly optOut: readonly Exception[];
-  /** Domains of addresses; empty for all. */
+  /** Allowed domains of addresses; empty for all. */
   readonly domains: readonly string[];
-  /** How many mails one run sends. */
+  /** The maximum number of mails per run. */
   readonly atMost: number;
   readonly template: MailTemplate;
-  /** By the name of the organization; the first that the owner is a member of counts. */
+  /** By organization name; the first one that the owner is a member of counts. */
   readonly organizations: Readonly<Record<string, MailTemplate>>;
 }
 
-/** What one owner is told. */
 export interface OwnerDigest extends Omit<OwnerMessage, 'controller' | 'context'> {
   readonly address: string;
   /** The organization whose template is used; null for the default. */
   readonly organization: string | null;
 }
 
-/** An owner who cannot be told, and of how many tokens. */
+/** An owner who cannot be notified, with the number of tokens. */
 interface UnreachableOwner {
   readonly owner: string;
   /** `unknown`: no such user is listed, for example because it was deleted. */
@@ -46,15 +44,14 @@ interface UnreachableOwner {
   readonly tokens: number;
 }
 
-/** Who would be told what. */
 export interface OwnerNoticePlan {
   readonly digests: readonly OwnerDigest[];
   readonly unreachable: readonly UnreachableOwner[];
-  /** How many owners wait for the next run, because this one sends no more. */
+  /** Number of owners left for the next run, because this one reached its limit. */
   readonly later: number;
-  /** How many things were told before, or are about to be told by another run. */
+  /** Number of notices already sent, or being sent by another run. */
   readonly toldBefore: number;
-  /** How many things the rules leave out. */
+  /** Number of notices that the rules exclude. */
   readonly optedOut: number;
 }
 
@@ -64,8 +61,8 @@ interface PlanOptions extends ReadTarget {
 }
 
 /**
- * Finds out which owners have tokens that expire soon, or were revoked by tokenctl. Reads only. What was told
- * before is left out, by the audit log.
+ * Finds owners of tokens that expire soon or were revoked by tokenctl. Reads only. Notices already sent
+ * according to the audit log are omitted.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNoticePlan> {
@@ -74,7 +71,7 @@ export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNotic
   const now = clock.now();
   const told = new ToldOwners(log, description);
   await told.readOn();
-  // What a killed run claimed may not have been sent.
+  // Mails claimed by a killed run may not have been sent.
   told.release((await log.abandonedIntents()).map(({ seq }) => seq));
   const due = new DueOwners(told);
   if (thresholds.length > 0) {
@@ -157,8 +154,8 @@ async function addressed(
 const REVOKING = { operations: ['tokens.revoke', 'incident.lockdown', 'users.offboard'] };
 
 /**
- * Streams the access tokens that tokenctl revoked at a target since an instant, as far as the audit log names their owners.
- * Those of a killed run are among them if a later run found them gone.
+ * Streams the access tokens that tokenctl revoked at a target since an instant, if the audit log names their
+ * owners. Includes those of a killed run if a later run found them gone.
  */
 async function* revokedSince(
   log: Pick<AuditLog, 'entries' | 'head'>,
@@ -189,10 +186,10 @@ function ownersIn(data: Entry['data']): ReadonlyMap<number, string> {
   return owners;
 }
 
-/** Under what the audit log keeps what owners were told. */
+/** The audit log operation that records notices to owners. */
 export const OPERATION = 'tokens.notify-owners';
 
-/** What is claimed of a token: its id, the threshold and, of an end that can be moved, the second. */
+/** The claimed facts about a token: its id, the threshold and, for an end that can be moved, the second. */
 export function expiringFacts({ token: { id, expires }, threshold, isRevoked }: ExpiringToken): number[] {
   return [id, threshold, ...(isRevoked ? [Math.floor(expires.getTime() / 1000)] : [])];
 }
@@ -201,14 +198,14 @@ const expiringKey = (facts: readonly number[]) => `e ${facts.join(' ')}`;
 const revokedKey = (id: number) => `r ${id}`;
 
 /**
- * What owners were told about a target's tokens, by the audit log. A mail is claimed before it is sent: of two runs that
- * claim the same thing, the one whose claim comes first in the log sends it. A claim counts until its outcome says that the
- * mail was not sent.
+ * The notices to owners about a target's tokens, from the audit log. A mail is claimed before it is sent: if
+ * two runs claim the same notice, the one whose claim comes first in the log sends it. A claim counts until
+ * its outcome says that the mail was not sent.
  */
 export class ToldOwners {
-  /** The number of the claim by what was told. */
+  /** Entry numbers of claims, by notice. */
   readonly #claims = new Map<string, number>();
-  /** What open claims are about, by their number. */
+  /** The notices of open claims, by entry number. */
   readonly #open = new Map<number, readonly string[]>();
   readonly #log: Pick<AuditLog, 'entries'>;
   readonly #description: TargetDescription;
@@ -219,7 +216,6 @@ export class ToldOwners {
     this.#description = description;
   }
 
-  /** Reads what was appended since. */
   async readOn(): Promise<void> {
     for await (const entry of this.#log.entries(this.#next, { operations: [OPERATION] })) this.#take(entry);
   }
@@ -233,7 +229,7 @@ export class ToldOwners {
     return this.#claims.has(key);
   }
 
-  /** Whether all of these are claimed by this entry. */
+  /** Whether this entry was the first to claim all of these. */
   isFirst(keys: readonly string[], seq: number): boolean {
     return keys.every((key) => this.#claims.get(key) === seq);
   }
@@ -254,7 +250,7 @@ export class ToldOwners {
   }
 }
 
-/** What the claim of a mail is about, as texts. */
+/** The notices that a mail's claim covers, as keys. */
 export function keysIn(data: Entry['data']): string[] {
   return [
     ...listOf(data['expiring']).flatMap((pair) => {

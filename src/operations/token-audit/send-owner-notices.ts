@@ -16,7 +16,7 @@ import {
   ToldOwners,
 } from './owner-notices.ts';
 
-/** What the log has about a mail: never the address, which is personal data. */
+/** The log's data about a mail: never the address, which is personal data. */
 function claimOf({ owner, expiring, revoked }: OwnerDigest): Entry['data'] {
   return {
     step: 'mail',
@@ -26,12 +26,11 @@ function claimOf({ owner, expiring, revoked }: OwnerDigest): Entry['data'] {
   };
 }
 
-/** What came of a run. */
 export interface OwnerNoticeReport extends Omit<OwnerNoticePlan, 'digests'>, RunEnd {
-  /** Mails. */
+  /** Number of mails. */
   readonly planned: number;
   readonly sent: number;
-  /** Owners whose address the server refused for good. They are not told about the same again. */
+  /** Owners whose address the server permanently refused. They are not notified about the same again. */
   readonly undeliverable: readonly string[];
   readonly failed: readonly { readonly owner: string; readonly reason: string }[];
   /** Mails that another run sends. */
@@ -40,7 +39,7 @@ export interface OwnerNoticeReport extends Omit<OwnerNoticePlan, 'digests'>, Run
   readonly seconds: number;
 }
 
-/** After this many mails in a row that failed for now, the server is left alone. */
+/** After this many consecutive temporary failures, no more mails are sent. */
 const MAX_FAILURES = 3;
 
 interface SendOptions extends Change {
@@ -50,10 +49,11 @@ interface SendOptions extends Change {
 }
 
 /**
- * Sends each owner one mail, recorded in the audit log before and after. A refused recipient is dropped, and the others are
- * told. A run that is killed while it sends may cause one mail to be sent twice, with the same id.
- *
- * @throws TokenctlError `audit_unavailable` before anything was sent, `outcome_unrecorded` after something was.
+ * Sends each owner one mail, recorded in the audit log before and after. A refused recipient is skipped, and
+ * the others still get their mail. A run that is killed while sending may cause one mail to be sent twice,
+ * with the same id.
+ * @throws TokenctlError `audit_unavailable` before anything was sent, `outcome_unrecorded` after something
+ * was.
  */
 export async function sendOwnerNotices(options: SendOptions): Promise<OwnerNoticeReport> {
   const { plan } = options;
@@ -97,7 +97,6 @@ export async function sendOwnerNotices(options: SendOptions): Promise<OwnerNotic
   return report;
 }
 
-/** Sends mails one after the other, and counts. */
 class Mailing {
   readonly #journal: Journal;
   readonly #options: SendOptions;
@@ -108,7 +107,7 @@ class Mailing {
   skipped = 0;
   readonly undeliverable: string[] = [];
   readonly failed: { readonly owner: string; readonly reason: string }[] = [];
-  /** Why no more is sent; null while more may be. */
+  /** Why no more mails are sent; null while sending continues. */
   stopped: TokenctlError | null = null;
 
   constructor(journal: Journal, options: SendOptions) {
@@ -142,7 +141,7 @@ class Mailing {
   }
 }
 
-/** @returns What became of a mail; the error if it was not sent for now, or the server takes no mail. */
+/** @returns The result for a mail; the error if it temporarily failed, or the server accepts no mail. */
 async function tryToSend(
   digest: OwnerDigest,
   options: Pick<Change, 'clock' | 'description'> & {
@@ -164,7 +163,6 @@ async function tryToSend(
   }
 }
 
-/** The subject and text of a mail. */
 export function mailFor(
   digest: OwnerDigest,
   {

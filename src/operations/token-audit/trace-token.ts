@@ -14,13 +14,13 @@ import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { lastUseDays } from '../tokens/last-use-days.ts';
 import { isRefusal } from './audit-facts.ts';
 
-/** What the owner did, by the activity stream. */
+/** The owner's actions in the activity stream. */
 export interface OwnerActivity {
   readonly owner: UserReference;
-  /** From the token's creation on. */
+  /** Since the token's creation. */
   readonly since: Date;
   readonly count: number;
-  /** Whether there is more than was counted. */
+  /** Whether there are more than were counted. */
   readonly more: boolean;
   /** The last of those counted, oldest first. */
   readonly last: readonly Activity[];
@@ -30,32 +30,31 @@ export interface OwnerActivity {
 interface TracedUse {
   readonly at: Date;
   readonly run: string;
-  /** Whether the last use that the target shows is this one; null where it shows only the day. */
+  /** Whether this is the last use that the target shows; null if it shows only the day. */
   readonly isLast: boolean | null;
-  /** The last use before it; null for never, absent where that is not known. */
+  /** The last use before it; null for never, absent if unknown. */
   readonly before?: Date | null;
 }
 
-/** What is known of a token. */
 export interface TokenTrace {
   readonly tokenId: number;
-  /** Null where it is gone, or not the caller's to see; with the day of its last use where the target does not show the time. */
+  /** Null if deleted or not visible to the caller; with the day of its last use if its time is hidden. */
   readonly token: (Token & { readonly lastUsedOn?: Date | null }) | null;
-  /** The last time that this tool used it to look for a leaked token, by the audit log; null if it never did. */
+  /** The last time this tool used it while searching for leaks, from the audit log; null for never. */
   readonly ownUse: TracedUse | null;
-  /** The identity that a broker made it for, by the audit log; null for others. */
+  /** The identity for which a broker created it, from the audit log; null for others. */
   readonly origin: TokenOrigin | null;
-  /** Its creation in the activity stream; null if it is not recorded there. */
+  /** Its creation in the activity stream; null if not recorded there. */
   readonly made: Activity | null;
-  /** What else the activity stream says of it, oldest first. */
+  /** Its other entries in the activity stream, oldest first. */
   readonly history: readonly Activity[];
-  /** The requests with it that a gateway recorded; null for none, and where uses are not recorded. */
+  /** The requests with it that a gateway recorded; null for none, and if uses are not recorded. */
   readonly recordedUses: Omit<RecordedUses, 'tokenId'> | null;
   /** Null if the owner is unknown or the target refuses. */
   readonly ownerActivity: OwnerActivity | null;
   /** Entries of the audit log that name it, oldest first. */
   readonly entries: readonly EntryOfToken[];
-  /** What the target refused to tell, and why. */
+  /** What the target refused to show, and why. */
   readonly notTold: readonly { readonly what: 'history' | 'owner_activity'; readonly why: string }[];
 }
 
@@ -64,11 +63,11 @@ export interface TraceTokenOptions extends ReadTarget {
   readonly tokenId: number;
 }
 
-/** So much of what the owner did is counted; that much of it is given. */
+/** The maximum number of the owner's actions to count; as many are returned. */
 const COUNTED = 10_000;
 const GIVEN = 20;
 
-/** Gathers what is known of a token, alive or gone. Reads only. Throws `not_found` where nothing is known. */
+/** Gathers what is known about a token, existing or not. Reads only. Throws `not_found` if nothing is. */
 export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace> {
   const { target, tokenId, clock } = options;
   const notTold: { what: 'history' | 'owner_activity'; why: string }[] = [];
@@ -102,7 +101,7 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
   return { tokenId, token, ownUse, origin, made, history, recordedUses, ownerActivity, entries, notTold };
 }
 
-/** Of a token that is gone, the last one with its id counts. */
+/** For a token that no longer exists, the last one with its id counts. */
 async function originOf(
   { log, description, tokenId }: TraceTokenOptions,
   token: Token | null,
@@ -113,7 +112,7 @@ async function originOf(
   return leases.findLast(({ origin }) => origin !== null)?.origin ?? null;
 }
 
-/** Uses of an earlier token with the same id are left out. */
+/** Excludes uses of an earlier token with the same id. */
 async function readOwnUse({ log, description, tokenId }: TraceTokenOptions, { lastUsed, created }: Token) {
   const uses = (await readOwnUses(log, description)).filter(
     (use) => use.tokenId === tokenId && (use.created ?? created).getTime() === created.getTime(),
@@ -131,7 +130,7 @@ async function readOwnUse({ log, description, tokenId }: TraceTokenOptions, { la
   };
 }
 
-/** A token by its id, with the day of its last use where the time is not shown; null if it is not listed. */
+/** A token by its id, with the day of its last use if the time is not shown; null if it is not listed. */
 export async function readToken(target: Target, tokenId: number, clock: Clock): Promise<TokenTrace['token']> {
   for await (const token of target.tokens({ ids: [tokenId] })) {
     return token.lastUsed === undefined ? await withLastUse(target, token, clock) : token;
@@ -151,7 +150,6 @@ async function withLastUse(target: Target, token: Token, clock: Clock): Promise<
   }
 }
 
-/** What the activity stream has of a token. */
 interface TokenHistory extends Pick<TokenTrace, 'recordedUses'> {
   readonly activity: readonly Activity[];
 }
@@ -192,19 +190,19 @@ async function activityOf(
   return { owner, since, count, more: false, last: last.slice(-GIVEN) };
 }
 
-/** An entry of the audit log, as far as it concerns one token. */
+/** An entry of the audit log, reduced to what concerns one token. */
 export interface EntryOfToken extends Pick<Entry, 'seq' | 'kind' | 'operation' | 'run' | 'actor'> {
-  /** By the clock of the controller (RFC 3339), as the other times of a trace. */
+  /** By the controller's clock (RFC 3339), as the other times of a trace. */
   readonly at: string;
-  /** What became of the token by an outcome; null for other entries. */
+  /** The token's result in an outcome; null for other entries. */
   readonly result: string | null;
 }
 
-/** The lists in which an outcome sorts its tokens. */
+/** The lists of an outcome that group its tokens by result. */
 const RESULTS = ['revoked', 'unchanged', 'failed', 'notTried', 'stillAlive'];
 /** Members that list access tokens: in the entries of a batch or a use, and in those without a step. */
 const LISTS = [...RESULTS, 'tokens', 'tokenIds', 'ids', 'gone', 'alive'];
-/** Members of the first and last entry of a run that list access tokens. Their other lists may be of users. */
+/** Members of a run's first and last entry that list access tokens. Their other lists may be of users. */
 const OPERATION_LISTS = ['kept', 'own', 'alive'];
 /** Members that are the id of one access token. */
 const SINGLE = ['token', 'tokenId'];
@@ -230,7 +228,7 @@ async function entriesOfToken(options: {
   return found;
 }
 
-/** Whether an entry's data lists an access token by its id. A count, or the id of anything else, does not match. */
+/** Whether an entry's data lists an access token by its id. Counts and ids of anything else do not match. */
 export function namesToken(data: Entry['data'], tokenId: number): boolean {
   const { step } = data;
   if (SINGLE.some((name) => data[name] === tokenId)) return true;

@@ -7,17 +7,16 @@ import type { CreatedToken, TokenRequest } from '../ports/target.ts';
 
 export interface CreateTokenOptions extends Change {
   readonly request: TokenRequest;
-  /** The end that tokenctl gives the token, where the target is not told one. */
+  /** The end that tokenctl gives the token, if the target does not store it. */
   readonly lease?: LeaseOrder | undefined;
 }
 
 /**
- * Creates a personal access token: for the caller, or for the user that the request names. Its value is returned and is nowhere else: the audit
- * log holds its id and fingerprint. With a lease, the intent says when the token is to end, and the token has its id in its description: one whose
- * creation was cut off is found by that.
- *
- * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` where the
- * token exists and the log could not say so, its id in the details and its value withheld.
+ * Creates a personal access token for the caller, or for the user that the request names. Its value is only
+ * returned: the audit log contains its id and fingerprint. With a lease, the intent contains the token's end,
+ * and the token's description contains the lease id, by which an interrupted creation is found.
+ * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` if the token
+ * exists but could not be recorded, with its id in the details and its value withheld.
  */
 export async function createToken(options: CreateTokenOptions): Promise<CreatedToken> {
   const { target, lease } = options;
@@ -59,7 +58,7 @@ export async function createToken(options: CreateTokenOptions): Promise<CreatedT
   });
 }
 
-/** When the lease of a token ends: by the clock of the controller, which dates the token. */
+/** When the lease of a token ends, by the controller's clock, which dates the token. */
 export function leaseEnd(
   { created }: Pick<Token, 'created'>,
   { seconds }: Pick<LeaseOrder, 'seconds'>,

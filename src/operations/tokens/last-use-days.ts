@@ -6,16 +6,16 @@ import type { Target } from '../ports/target.ts';
 const DAY_MS = 86_400_000;
 
 /**
- * The most tokens whose last use is read. It takes about two requests for each day on which one of them was last used, and a
- * dozen for each two hundred tokens: some thousand requests for a controller that is some years old.
+ * The maximum number of tokens whose last use is read. It takes about two requests for each day of a last
+ * use, and a dozen for each 200 tokens: some thousand requests for a controller that is some years old.
  */
 export const MAX_LAST_USES = 10_000;
 
 /**
- * The days (midnight UTC) on which tokens were last used, by id; null for never. For a target that does not show the last
- * use, but selects tokens by it: the time is halved until a day is left. Uses no token.
- *
- * @throws TokenctlError `usage` for more than ten thousand tokens; `unsupported` for a target without such a filter.
+ * The days (midnight UTC) on which tokens were last used, by id; null for never. For a target that does not
+ * show the last use but selects tokens by it: a binary search narrows the time down to a day. Uses no token.
+ * @throws TokenctlError `usage` for more than ten thousand tokens; `unsupported` for a target without such a
+ * filter.
  */
 export async function lastUseDays(
   target: Target,
@@ -56,7 +56,7 @@ export async function lastUseDays(
     ]);
   };
   const oldest = Math.min(...tokens.map(({ created }) => created.getTime()));
-  // A clock that is ahead of ours by a day still fits.
+  // Allows for a clock that is up to a day ahead of ours.
   const end = Math.floor(now.getTime() / DAY_MS) + 2;
   await narrow(
     ids.filter((id) => !days.has(id)),

@@ -11,9 +11,9 @@ import { resolveNames } from '../scope/resolve-names.ts';
 import { notPossible, partOf } from '../scope/target-parts.ts';
 
 export interface ListedRefreshToken extends RefreshToken {
-  /** `live` where it is not known whether it is expired: then `expires` is null. */
+  /** `live` also if it is unknown whether it expired: `expires` is then null. */
   readonly state: RefreshTokenState;
-  /** Null for orphaned and revoked ones, and where the setting cannot be read. */
+  /** Null for orphaned and revoked ones, and if the setting is unreadable. */
   readonly expires: Date | null;
 }
 
@@ -23,10 +23,10 @@ export interface RefreshTokenList extends Omit<RefreshTokenSelector, 'states'> {
 
 /**
  * Streams the refresh tokens that the selector names, ascending by id. Reads only.
- * @param options.lifetime REFRESH_TOKEN_EXPIRE_SECONDS; null where it cannot be read: expired ones are then
- * not told from live ones.
- * @throws TokenctlError `not_found` for a user or application that does not exist, `unsupported` where the
- * target lists none, or expired ones are selected and the lifetime is not known.
+ * @param options.lifetime REFRESH_TOKEN_EXPIRE_SECONDS; null if unreadable: expired ones are then
+ * indistinguishable from live ones.
+ * @throws TokenctlError `not_found` for a user or application that does not exist, `unsupported` if the
+ * target lists none, or if expired ones are selected and the lifetime is unknown.
  */
 export async function* listRefreshTokens(options: {
   readonly target: Target;
@@ -59,9 +59,9 @@ export async function* listRefreshTokens(options: {
 }
 
 /**
- * Counts the expired refresh tokens that become live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised. Reads only.
- *
- * @param options.from The setting as it is, `to` as it will be, in seconds.
+ * Counts the expired refresh tokens that become live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised. Reads
+ * only.
+ * @param options.from The current setting, `to` the new one, in seconds.
  * @returns 0 if it is not raised, null if the target does not list refresh tokens.
  * @throws TokenctlError whatever the target throws.
  */

@@ -14,24 +14,24 @@ import { isRefusal } from '../token-audit/audit-facts.ts';
 import { listRefreshTokens } from '../tokens/list-refresh-tokens.ts';
 
 export interface ListedUser extends User {
-  /** How many access tokens the user has; absent if they were not counted. */
+  /** Absent if not counted. */
   readonly accessTokens?: number;
 }
 
-/** Which users are listed; criteria that are present must all hold. */
+/** Selects users. All criteria must match. */
 interface ListUsersOptions {
   readonly target: Target;
-  /** Names or patterns. */
   readonly users?: readonly NamePattern[] | undefined;
   readonly inactive?: boolean;
   readonly superuser?: boolean;
   readonly external?: boolean;
-  /** Counts the access tokens of each, in one reading of all tokens. */
+  /** Counts the access tokens of each user, in one reading of all tokens. */
   readonly countTokens?: boolean;
 }
 
 /**
- * Streams users, ascending by id. A target that does not show who is deactivated is asked for those that are.
+ * Streams users, ascending by id. If the target does not show who is deactivated, it is queried for
+ * deactivated users.
  * @throws TokenctlError `not_found` for a name or pattern that no user has.
  */
 export async function* listUsers(options: ListUsersOptions): AsyncIterable<ListedUser> {
@@ -54,7 +54,7 @@ function activeBy(deactivated: ReadonlySet<number> | null | undefined, id: numbe
   return deactivated ? !deactivated.has(id) : null;
 }
 
-/** Null where the target refuses the question. */
+/** Null if the target refuses the request. */
 async function deactivatedIds(target: Target, names: readonly string[] | undefined) {
   try {
     const found = target.users.list({ inactive: true, names });
@@ -74,11 +74,11 @@ async function tokensByUser(target: Target): Promise<Map<number, number>> {
 }
 
 export interface ListedApplication extends Application {
-  /** How many access tokens it has; absent if they were not counted. */
+  /** Absent if not counted. */
   readonly accessTokens?: number;
 }
 
-/** The applications, by id: all, or those of some names or patterns. Throws `not_found` for unknown ones. */
+/** The applications, by id: all, or those with these names or patterns. Throws `not_found` for others. */
 export async function listApplications(options: {
   readonly target: Target;
   readonly applications?: readonly NamePattern[] | undefined;
@@ -96,30 +96,28 @@ export async function listApplications(options: {
   return found.map((each) => ({ ...each, accessTokens: counts.get(each.id) ?? 0 }));
 }
 
-/** How many access tokens a user has, by what matters about them. */
 interface AccessTokenCounts {
   readonly total: number;
-  /** With the scope write, expired ones included. */
+  /** Tokens with the scope write, including expired ones. */
   readonly write: number;
-  /** Expire more than a hundred years from now. */
+  /** Tokens that expire more than a hundred years from now. */
   readonly neverExpire: number;
   readonly expired: number;
-  /** Have a refresh token. */
   readonly withRefreshToken: number;
-  /** The most first; null stands for personal access tokens. */
+  /** In descending order; null stands for personal access tokens. */
   readonly byApplication: readonly { readonly name: string | null; readonly tokens: number }[];
 }
 
-/** What is known of a user. Null means that the target does not list it. */
+/** The details of a user. Null if the target does not list them. */
 export interface ShownUser {
   readonly user: User;
-  /** The last change by the activity stream: null for none, undefined if the stream may not be read. */
+  /** The last change in the activity stream: null for none, undefined if the stream is unreadable. */
   readonly lastChange: Date | null | undefined;
   readonly accessTokens: AccessTokenCounts;
-  /** Of refresh tokens that are not revoked. */
+  /** Refresh tokens that are not revoked. */
   readonly refreshTokens: Readonly<Record<Exclude<RefreshTokenState, 'revoked'>, number>> | null;
   readonly sessions: number | null;
-  /** The linked database where refresh tokens and sessions were read, over REST; null without one. */
+  /** Over REST, the linked database from which refresh tokens and sessions were read; null without one. */
   readonly database: {
     /** The database context. */
     readonly context: string;
@@ -129,21 +127,21 @@ export interface ShownUser {
 }
 
 /**
- * Gathers what a user is and has. Reads only.
- * @throws TokenctlError `not_found` for an unknown user, `permission_refused` for one that an account that
- * sees only part does not see.
+ * Reads the details of a user. Reads only.
+ * @throws TokenctlError `not_found` for an unknown user, `permission_refused` for a user that the account
+ * does not see.
  */
 export async function showUser(
   options: ReadTarget & {
     readonly name: string;
-    /** Over REST: where what that API does not list is read. */
+    /** Over REST: the database for data that the API does not list. */
     readonly linked?: LinkedDatabase | undefined;
   },
 ): Promise<ShownUser> {
   const { target, name, clock } = options;
   await resolveNames(target, { users: [name] });
   const [user] = await Array.fromAsync(listUsers({ target, users: [{ pattern: patternOf(name) }] }));
-  // It was deleted since.
+  // Deleted in the meantime.
   if (user === undefined) throw new TokenctlError('not_found', `No user named "${name}"`);
   const known = { user, lastChange: await lastChangeOf(target, user.id) };
   const accessTokens = await countAccessTokens(target, name, clock.now());
@@ -164,7 +162,7 @@ export async function showUser(
   return { ...known, accessTokens, ...others, database: { context, problem } };
 }
 
-/** What a target lists beside access tokens. */
+/** Counts what a target lists other than access tokens. */
 async function countOthers({ target, clock }: Pick<ReadTarget, 'target' | 'clock'>, { id, username }: User) {
   return {
     refreshTokens: target.refreshTokens ? await countRefreshTokens(target, username, clock) : null,
