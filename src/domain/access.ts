@@ -1,4 +1,4 @@
-/** The ways to get access, and how they are called. */
+/** The access paths, with their display names. */
 const NAMES = {
   access_tokens: 'Access tokens',
   revoked_token: 'A revoked token',
@@ -23,82 +23,80 @@ const NAMES = {
   controller: 'The controller behind the gateway',
 } as const;
 
-/** A way to get access. */
 export type PathName = keyof typeof NAMES;
 
-/** Whether one way in is closed, and what to do about it if not: the same in every plan, report and page. */
+/** The state of an access path, and what to do if it is open: the same in every plan, report and page. */
 export interface AccessPath {
   readonly path: PathName;
   readonly state: 'closed' | 'open' | 'not_checked';
   /**
-   * What the state rests on: `checked` was read or tried after the act by an account that sees everything
-   * that it is about; `known` is what a target of this version does; anything else is not claimed.
+   * The basis of the state. `checked`: read or tested after the act by an account that sees everything
+   * concerned. `known`: the behavior of a target of this version. `not_checked`: no claim is made.
    */
   readonly basis: 'checked' | 'known' | 'not_checked';
-  /** Of what is known: the product and its version, as `controller 24.6.1`. */
+  /** If `known`: the product and its version, such as `controller 24.6.1`. */
   readonly version?: string;
-  /** Whether the operation is to close it. What it is not to close leaves it complete. */
+  /** Whether the operation should close it. Operations leave other paths unchanged. */
   readonly covered: boolean;
-  /** How it was found out, or why not, as sentences. */
+  /** The finding, or why it was not checked, as sentences. */
   readonly how: string;
-  /** How many there are; absent where that is not known. */
+  /** The number found; absent if unknown. */
   readonly count?: number;
   /**
-   * When (RFC 3339) what was issued before the act has expired, or a setting is applied: then the path is
-   * closed by itself. Of a path that is closed, until when undoing the act can open it again.
+   * When (RFC 3339) earlier credentials have expired or a setting is applied: the path then closes by itself.
+   * For a closed path, until when undoing the act can reopen it.
    */
   readonly until?: string | undefined;
-  /** Of a plan: what was issued before the act expires after at most so many seconds. */
+  /** In a plan: the maximum time until earlier credentials expire, in seconds. */
   readonly lifetime?: number;
-  /** What to do about it: commands that do no more than the selection meant, or where to do it by hand. */
+  /** What to do about it: commands that do no more than the selection means, or where to do it manually. */
   readonly remedy?: string;
 }
 
-/** What the constructors below take in addition. */
+/** Optional arguments of the constructors below. */
 type More = Pick<AccessPath, 'count' | 'until' | 'lifetime' | 'remedy'>;
 
-/** A way in that was read or tried, and is closed. */
+/** An access path that was read or tested, and is closed. */
 export function closedPath(path: PathName, how: string, more: More = {}): AccessPath {
   return { path, covered: true, state: 'closed', basis: 'checked', how, ...more };
 }
 
-/** A way in that was read or tried, and is open. */
+/** An access path that was read or tested, and is open. */
 export function openPath(path: PathName, how: string, more: More = {}): AccessPath {
   return { path, covered: true, state: 'open', basis: 'checked', how, ...more };
 }
 
-/** A way in that is known to be closed at targets of this version. */
+/** An access path that is known to be closed at targets of this version. */
 export function knownClosedPath(path: PathName, version: string, how: string, more: More = {}): AccessPath {
   return { path, covered: true, state: 'closed', basis: 'known', version, how, ...more };
 }
 
-/** A way in that was not checked. */
 export function uncheckedPath(path: PathName, how: string, more: More = {}): AccessPath {
   return { path, covered: true, state: 'not_checked', basis: 'not_checked', how, ...more };
 }
 
-/** The same ways in; those of these names are what the operation is to close, and no others. */
+/** The same access paths, with exactly these names marked as covered by the operation. */
 export function covering(paths: readonly AccessPath[], names: readonly PathName[]): readonly AccessPath[] {
   return paths.map((each) => ({ ...each, covered: names.includes(each.path) }));
 }
 
-/** The name of a way in, as the beginning of a sentence; one that this version does not know is named as it was recorded. */
+/** An access path's name, to start a sentence; one unknown to this version keeps its recorded name. */
 export function pathName(path: string): string {
   const known: Readonly<Record<string, string>> = NAMES;
   return known[path] ?? path.replaceAll('_', ' ');
 }
 
-/** The names of ways in as a phrase, each once; empty for none. */
+/** The distinct names of access paths as a phrase; empty for none. */
 export function pathNames(paths: readonly { readonly path: string }[]): string {
   return [...new Set(paths.map(({ path }) => pathName(path).toLowerCase()))].join(', ');
 }
 
-/** Those that the operation was to close, and did not or could not check. */
+/** Covered access paths that are open or could not be checked. */
 export function leftOpen(paths: readonly AccessPath[]): readonly AccessPath[] {
   return paths.filter(({ state, covered }) => covered && state !== 'closed');
 }
 
-/** Those that the operation was to close, and that were not checked. */
+/** Covered access paths that were not checked. */
 export function uncheckedPaths<Path extends Pick<AccessPath, 'state' | 'covered'>>(
   paths: readonly Path[],
 ): readonly Path[] {
@@ -106,8 +104,8 @@ export function uncheckedPaths<Path extends Pick<AccessPath, 'state' | 'covered'
 }
 
 /**
- * What is left after an act: what was found of each way in that it was to close, with the remedy that the
- * plan names where it is not closed; and what the plan says of the others.
+ * The access paths after an act: the finding for each covered path, with the plan's remedy if it is not
+ * closed; and the plan's statement for the others.
  * @param now When the act ended: what it could not end expires that much later.
  */
 export function afterAct(
@@ -129,12 +127,12 @@ function dated({ lifetime, ...each }: AccessPath, now: Date): AccessPath {
   return lifetime === undefined ? each : { ...each, until: lastsUntil(now, lifetime) };
 }
 
-/** When what was issued by an instant has expired after so many seconds, in RFC 3339. */
+/** When credentials issued by an instant have expired, given their lifetime in seconds, in RFC 3339. */
 export function lastsUntil(from: Date, seconds: number): string {
   return new Date(from.getTime() + seconds * 1000).toISOString();
 }
 
-/** How it was found out, or why not, and until when that is so. */
+/** The finding, or why it was not checked, and until when it applies. */
 export function sentenceOf({ how, state, until }: AccessPath): string {
   if (until === undefined) return how;
   return state === 'closed'
@@ -142,14 +140,14 @@ export function sentenceOf({ how, state, until }: AccessPath): string {
     : `${how} This ends at ${untilText(until)} at the latest.`;
 }
 
-/** An instant as the end of a sentence about access, to the minute. It is rounded up: at that time, it is over. */
+/** An instant at the end of a sentence about access, rounded up to the minute: by then, access has ended. */
 export function untilText(instant: string | Date): string {
   const minute = 60_000;
   const at = new Date(Math.ceil(new Date(instant).getTime() / minute) * minute);
   return `${at.toISOString().slice(0, 16)}Z`;
 }
 
-/** What the audit log has of a way in. */
+/** An access path in the audit log. */
 export interface RecordedPath {
   readonly path: string;
   readonly state: AccessPath['state'];
@@ -158,14 +156,14 @@ export interface RecordedPath {
   readonly until: string | null;
 }
 
-/** The ways in as the outcome of an operation states them. */
+/** The access paths in the form of an operation's outcome. */
 export function recordOf(paths: readonly AccessPath[]) {
   return paths.map(({ path, state, covered, count, until }) => ({ path, state, covered, count, until }));
 }
 
 /**
- * The ways in that the outcome of an operation states. Earlier versions stated what was not covered in
- * `staysAlive` and `manualSteps`, by a name or a noun.
+ * The access paths in an operation's outcome. Earlier versions recorded what was not covered in `staysAlive`
+ * and `manualSteps`, by a name or a noun.
  */
 export function recordedPaths(data: Readonly<Record<string, unknown>>): readonly RecordedPath[] {
   const listOf = (name: string) => (Array.isArray(data[name]) ? (data[name] as readonly unknown[]) : []);

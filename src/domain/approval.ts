@@ -3,27 +3,25 @@ import { type NoteSigner, type NoteVerifier, openNote, parseVerifier, signNote }
 
 /** Who may approve plans for a context, and what one person may do there alone. */
 export interface ApprovalRule {
-  /** Whether what goes beyond `aloneUpTo`, and a lockdown of more than one user, needs an approved plan. */
+  /** Whether an approved plan is needed above `aloneUpTo`, and for a lockdown of more than one user. */
   readonly required: boolean;
-  /** The public keys of the approvers, by the names that they log in with. */
+  /** The public keys of the approvers, by login name. */
   readonly approvers: Readonly<Record<string, string>>;
-  /** How many tokens one person may revoke alone. */
+  /** The maximum number of tokens that one person may revoke alone. */
   readonly aloneUpTo: number;
-  /** For how many seconds an approval is valid at most. */
+  /** The maximum validity of an approval, in seconds. */
   readonly validFor: number;
-  /** Whether one person may go on without an approval, which the audit log records. */
+  /** Whether one person may proceed without an approval, which the audit log records. */
   readonly breakGlass: boolean;
 }
 
-/** What an approval states. Plain JSON without secrets, as the audit log keeps it. */
+/** The content of an approval. Plain JSON without secrets, as stored in the audit log. */
 export interface Approval {
-  /** The digest of the plan. */
   readonly plan: string;
   /** The approver's name in the configuration. */
   readonly by: string;
-  /** The name and the id of the key, as `name+id`. */
+  /** The name and id of the key, as `name+id`. */
   readonly key: string;
-  /** The user and the host that signed it. */
   readonly user: string;
   readonly host: string;
   /** RFC 3339. */
@@ -31,25 +29,25 @@ export interface Approval {
   readonly expires: string;
 }
 
-/** What an approval is about: the parts of a saved plan that it depends on. */
+/** The parts of a saved plan that its approval depends on. */
 export interface ApprovablePlan {
   readonly digest: string;
   readonly made: { readonly at: string; readonly by: Actor };
 }
 
-/** As the actor of an entry of the audit log. */
+/** In the form of an audit log entry's actor. */
 type Actor = Readonly<Record<string, string>>;
 
-/** The first line of an approval. The first line of a checkpoint is the name of a key, which holds no space. */
+/** The first line of an approval. A checkpoint's first line is a key name, which contains no spaces. */
 const HEADING = 'tokenctl plan approval v1';
 
-/** By how much the clocks of two machines may differ, in milliseconds. */
+/** The maximum difference between the clocks of two machines, in milliseconds. */
 const CLOCK_MARGIN_MS = 300_000;
 
 /**
- * Signs the approval of a plan, valid for so many seconds, as a signed note (https://c2sp.org/signed-note).
- * Throws `not_approved` if the key is not an approver's, or the plan is the approver's own; `usage` for
- * longer than the rule allows.
+ * Signs the approval of a plan, valid for this many seconds, as a signed note (https://c2sp.org/signed-note).
+ * Throws `not_approved` if the key is not an approver's, or the plan is the approver's own; `usage` for a
+ * longer validity than the rule allows.
  */
 export function signApproval(options: {
   readonly plan: ApprovablePlan;
@@ -81,8 +79,8 @@ export function signApproval(options: {
 }
 
 /**
- * Verifies the approval of a plan: its signature by an approver of the rule, that it is of this plan, of
- * another person than the one who made it, and not expired. Throws `not_approved`.
+ * Verifies the approval of a plan: that an approver of the rule signed it, that it is for this plan, that the
+ * approver did not create the plan, and that it has not expired. Throws `not_approved`.
  */
 export function openApproval(
   note: string,
@@ -118,15 +116,15 @@ export function openApproval(
 }
 
 /**
- * Refuses an approval by the person who made the plan, or who is about to apply it: under the approver's name
- * or under the user that signed. Throws `not_approved`.
+ * Refuses an approval by the person who created the plan or is about to apply it, identified by the
+ * approver's name or the signing user. Throws `not_approved`.
  */
 export function requireAnother(
   { by, user }: Pick<Approval, 'by' | 'user'>,
   { who, did }: { who: Actor; did: 'made' | 'applies' },
 ): void {
   const { user: login, sudo_user: behind, as } = who;
-  // With sudo everyone is root, which says nothing about the person.
+  // With sudo everyone is root, which does not identify the person.
   const persons = [behind, login === 'root' && behind !== undefined ? undefined : login].map(plain);
   const same = [plain(by), plain(user)].find((name) => name !== undefined && persons.includes(name));
   if (same === undefined && plain(by) !== plain(as)) return;
@@ -142,7 +140,7 @@ function plain(name: string | undefined): string | undefined {
   return name?.normalize('NFKC').toLowerCase();
 }
 
-/** The name that the rule gives to a key. */
+/** The name of a key in the rule. */
 function approverOf({ text }: NoteVerifier, { approvers }: ApprovalRule): string {
   const found = Object.entries(approvers).find(([, key]) => parseVerifier(key).text === text);
   if (found !== undefined) return found[0];

@@ -2,11 +2,10 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { isIncluded } from './merkle-tree.ts';
 import { type NoteSigner, type NoteVerifier, openNote, signNote } from './note-key.ts';
 
-/** What a checkpoint says of a log (https://c2sp.org/tlog-checkpoint). */
+/** The statement of a checkpoint about a log (https://c2sp.org/tlog-checkpoint). */
 export interface Checkpoint {
-  /** Which log: the name of the key that signs for it. */
+  /** The log, identified by the name of its signing key. */
   readonly origin: string;
-  /** How many entries. */
   readonly size: number;
   /** The hash of the Merkle tree of these entries: 32 bytes. */
   readonly root: Buffer;
@@ -14,7 +13,7 @@ export interface Checkpoint {
 
 const HASH_LENGTH = 32;
 
-/** Signs what a log is, with one key, or several of one name where a key hands over; returns the note. */
+/** Signs a checkpoint with one key, or with several of one name during a key rotation; returns the note. */
 export function signCheckpoint(
   head: Omit<Checkpoint, 'origin'>,
   signers: readonly [NoteSigner, ...NoteSigner[]],
@@ -24,7 +23,7 @@ export function signCheckpoint(
 }
 
 /**
- * Verifies a checkpoint and reads it. Lines behind the root hash are allowed, and nothing is read from them.
+ * Verifies and parses a checkpoint. Lines after the root hash are allowed and ignored.
  * @throws TokenctlError `configuration` for an invalid checkpoint, `log_broken` if no known key signed it or
  * it belongs to another log.
  */
@@ -52,12 +51,12 @@ const FORM = 'c2sp.org/tlog-proof@v1';
 interface ProofParts {
   /** The leaf's index, from 0. */
   readonly index: number;
-  /** From the leaf's neighbour up to the root's child. */
+  /** From the leaf's sibling up to the root's child. */
   readonly path: readonly Buffer[];
   readonly checkpoint: string;
 }
 
-/** Writes a proof, which can be verified with the leaf and the public key. */
+/** Formats a proof, which can be verified with the leaf and the public key. */
 export function proofText({ index, path, checkpoint }: ProofParts): string {
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
   return `${FORM}\nindex ${index}\n${hashes}\n${checkpoint}`;
@@ -65,14 +64,14 @@ export function proofText({ index, path, checkpoint }: ProofParts): string {
 
 interface Proof {
   readonly proof: string;
-  /** What is said to be in the log: an entry's line without its line feed. */
+  /** The leaf to prove: an entry's line without its line feed. */
   readonly leaf: Uint8Array;
   readonly verifiers: readonly NoteVerifier[];
 }
 
 /**
- * Verifies that a leaf is in the log of a checkpoint; returns its index from 0, and the checkpoint. Throws
- * `configuration` where the text is no proof, `log_broken` where it proves nothing.
+ * Verifies that a leaf is in the log of a checkpoint; returns its index, from 0, and the checkpoint. Throws
+ * `configuration` if the text is not a proof, `log_broken` if the proof is invalid.
  */
 export function verifyProof({ proof, leaf, verifiers }: Proof): {
   readonly index: number;

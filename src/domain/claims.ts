@@ -1,7 +1,6 @@
 /**
- * What an account sees of a controller. A controller leaves out what an account may not see, and nothing in
- * its answers says so: only the account's roles tell. Each text is the end of a sentence: "alice sees only
- * its own tokens".
+ * What an account sees of a controller. A controller omits what an account may not see without saying so:
+ * only the account's roles show it. Each text is the end of a sentence: "alice sees only its own tokens".
  */
 export type Visibility =
   | { readonly kind: 'all' }
@@ -15,19 +14,19 @@ export type Visibility =
     };
 
 /**
- * A copy of a controller's database that replays the changes of the primary server and takes none itself. What the primary has
- * changed since is not in it: nothing that is read there says what is so now.
+ * A standby: a read-only copy of a controller's database that replays the changes of the primary server. It
+ * lacks the primary's latest changes: it never shows the current state.
  */
 export interface Standby {
-  /** When the last change that it has was committed at the primary; null if it has replayed none since it started. */
+  /** When its last change was committed at the primary; null if it has replayed none since it started. */
   readonly replayedUntil: Date | null;
-  /** How many seconds before the description that was, by the standby's clock; null as above. */
+  /** The age of that change at the description, in seconds by the standby's clock; null as above. */
   readonly lagSeconds: number | null;
   /** Whether it is connected to the primary, or to another standby, to receive changes. */
   readonly isReceiving: boolean;
 }
 
-/** How far behind a standby is, as a remark in brackets. */
+/** How far behind a standby is, as a remark in parentheses. */
 export function replayedText({ replayedUntil, lagSeconds, isReceiving }: Standby): string {
   const last =
     replayedUntil === null
@@ -36,16 +35,16 @@ export function replayedText({ replayedUntil, lagSeconds, isReceiving }: Standby
   return isReceiving ? last : `${last}; it is not receiving any at present`;
 }
 
-/** That an answer comes from a standby, as a sentence without a full stop; null for a primary and over REST. */
+/** The note that an answer is from a standby, as a sentence without a full stop; null if it is not. */
 export function standbyText(place: { address: string; standby?: Standby | undefined }): string | null {
   if (place.standby === undefined) return null;
   return `${place.address} is a standby: it shows the primary's changes that it has replayed (${replayedText(place.standby)}), which may not be the current state`;
 }
 
-/** What a list has that an account may see only in part. */
+/** The kinds of objects that an account may see only in part. */
 export type Listed = 'tokens' | 'users' | 'applications';
 
-/** What an account sees of one kind of thing, as a sentence without a full stop; null if it sees all. */
+/** What an account sees of one kind of object, as a sentence without a full stop; null if it sees all. */
 export function limitText(
   { visibility, identity }: { visibility: Visibility; identity: { readonly username: string } },
   what: Listed = 'tokens',
@@ -54,8 +53,8 @@ export function limitText(
 }
 
 /**
- * That a list or report leaves out what the account does not see, or comes from a standby, as a sentence without a full stop;
- * null if it has everything that is so now.
+ * Why a list or report is incomplete or outdated, because of the account or a standby, as a sentence without
+ * a full stop; null if it is complete and current.
  */
 export function incompleteText(
   viewer: Parameters<typeof limitText>[0] & Parameters<typeof standbyText>[0],

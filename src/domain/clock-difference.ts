@@ -1,21 +1,21 @@
-/** How the clock of a controller, or of its database, differs from that of this machine. */
+/** The difference between a controller's (or its database's) clock and this machine's. */
 export interface ClockDifference {
   /** How far it is ahead, in milliseconds: negative if it is behind. */
   readonly aheadMs: number;
-  /** By how much that may be wrong, in milliseconds: HTTP states whole seconds. */
+  /** The uncertainty of that, in milliseconds: HTTP dates have whole seconds. */
   readonly uncertaintyMs: number;
 }
 
-/** A place whose clock was compared; without one that tells the time, `clock` is absent. */
+/** A place whose clock was compared; `clock` is absent if it does not report the time. */
 interface Place {
   readonly address: string;
   readonly clock?: ClockDifference | undefined;
 }
 
-/** A difference that is certainly larger than this is told, in milliseconds. */
+/** Differences that are certainly larger than this are reported, in milliseconds. */
 const NOTABLE_MS = 3000;
 
-/** By how many milliseconds a clock is certainly ahead, or behind (negative); 0 if it may be the same. */
+/** The minimum difference of a clock in milliseconds, negative if it is behind; 0 if it may be equal. */
 export function certainlyAhead({ aheadMs, uncertaintyMs }: ClockDifference): number {
   return Math.sign(aheadMs) * Math.max(0, Math.abs(aheadMs) - uncertaintyMs);
 }
@@ -25,7 +25,8 @@ function isNotable(clock: ClockDifference | undefined): clock is ClockDifference
 }
 
 /**
- * That the clock of this machine is wrong by more than a few seconds, or cannot be compared, as two sentences; null if it is right.
+ * A warning that this machine's clock is off by more than a few seconds, or cannot be compared, as two
+ * sentences; null if it is right.
  */
 export function clockText({ address, clock }: Place): string | null {
   if (clock === undefined)
@@ -42,22 +43,22 @@ function spanText(milliseconds: number): string {
   return minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`;
 }
 
-/** Where the target of an entry of the audit log keeps it. */
+/** The member of an audit log entry's target that contains it. */
 const KEY = 'clock_ahead_s';
 
-/** What an entry of the audit log says of the clock of its target: by how many seconds it is ahead, if that is more than a few. */
+/** A target's clock in an audit log entry: by how many seconds it is ahead, if that is more than a few. */
 export function recordedClock({ clock }: Pick<Place, 'clock'>): Readonly<Record<string, string>> {
   return isNotable(clock) ? { [KEY]: String(Math.round(clock.aheadMs / 1000)) } : {};
 }
 
-/** An entry of the audit log, as far as its time is concerned. */
+/** The parts of an audit log entry that concern its time. */
 interface TimedEntry {
   /** By the clock of the machine that wrote it (RFC 3339). */
   readonly at: string;
   readonly target: Readonly<Record<string, string>>;
 }
 
-/** When an entry of the audit log was made, by the clock of its target. */
+/** When an audit log entry was written, by its target's clock. */
 export function controllerTime({ at, target }: TimedEntry): Date {
   const seconds = Number(target[KEY] ?? 0);
   return new Date(Date.parse(at) + (Number.isFinite(seconds) ? seconds * 1000 : 0));

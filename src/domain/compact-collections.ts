@@ -1,7 +1,7 @@
 /** Ids that share one block: 4 KiB of bits. */
 const BITS_PER_BLOCK = 32_768;
 
-/** A set of ids, as bits: the ids of a million rows take a few hundred KiB, wherever they begin. */
+/** A set of ids as a bitmap: the ids of a million rows take a few hundred KiB, wherever they start. */
 export class IdSet {
   readonly #blocks = new Map<number, Uint32Array>();
   #size = 0;
@@ -10,7 +10,7 @@ export class IdSet {
     return this.#size;
   }
 
-  /** @param id A whole number from 0 on. */
+  /** @param id An integer of at least 0. */
   add(id: number): void {
     const number = Math.floor(id / BITS_PER_BLOCK);
     let block = this.#blocks.get(number);
@@ -32,16 +32,16 @@ export class IdSet {
   }
 }
 
-/** Rows of one block: whole blocks are kept, where one growing array would be copied again and again. */
+/** Rows per block. Blocks are never copied, unlike one growing array. */
 const ROWS_PER_BLOCK = 32_768;
 
-/** Ids and the names of their owners, side by side: two arrays instead of objects, and every name once. */
+/** Ids with their owners' names: two arrays instead of objects, and each name stored once. */
 export class OwnedIds {
   readonly #blocks: { readonly ids: number[]; readonly owners: string[] }[] = [];
   #last = 0;
   #ascending = true;
 
-  /** @param owner A name of which the same string is given every time, so that it is held once. */
+  /** @param owner A name; pass the same string each time, so that it is stored once. */
   add(id: number, owner: string): void {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.ids.length === ROWS_PER_BLOCK) {
@@ -54,11 +54,10 @@ export class OwnedIds {
     this.#last = id;
   }
 
-  /** Takes all of them out, ascending by id; `owners[i]` owns `ids[i]`. */
+  /** Removes all entries and returns them, ascending by id; `owners[i]` owns `ids[i]`. */
   takeSorted(): { readonly ids: readonly number[]; readonly owners: readonly string[] } {
     const length = this.#blocks.reduce((sum, block) => sum + block.ids.length, 0);
-    // At their full length from the start, and each block gone once it is copied: else there are three copies
-    // at a time.
+    // Allocated at full length, and each block freed once copied: otherwise three copies exist at a time.
     const ids = new Array<number>(length);
     const owners = new Array<string>(length);
     let next = 0;
@@ -77,25 +76,24 @@ export class OwnedIds {
   }
 }
 
-/** Share of the places that may be taken before the table grows. */
+/** The maximum load factor of the table before it grows. */
 const MAX_LOAD = 0.6;
 const INITIAL_CAPACITY = 1024;
 
 /**
- * Counts how often each of many numbers came, in 12 bytes a place: a table with open addressing. For
- * millions of hashes, where a Map of objects would not stay small.
+ * Counts how often each of many numbers occurred, in 12 bytes per slot, using a table with open addressing.
+ * For millions of hashes, for which a Map of objects would be too large.
  */
 export class HashCounter {
   #keys = new Float64Array(INITIAL_CAPACITY);
   #counts = new Uint32Array(INITIAL_CAPACITY);
   #size = 0;
 
-  /** How many different numbers came. */
   get size(): number {
     return this.#size;
   }
 
-  /** Counts a number, a safe integer that is well spread; returns how often it came, this time included. */
+  /** Counts a number, a well-distributed safe integer; returns its count so far, including this one. */
   add(hash: number): number {
     const place = this.#placeOf(hash);
     const count = (this.#counts[place] ?? 0) + 1;
@@ -108,12 +106,11 @@ export class HashCounter {
     return count;
   }
 
-  /** How often a number came. */
   count(hash: number): number {
     return this.#counts[this.#placeOf(hash)] ?? 0;
   }
 
-  /** Where a number is, or would be put. */
+  /** The slot of a number, or its free slot. */
   #placeOf(hash: number): number {
     const last = this.#keys.length - 1;
     let place = ((hash % 4_294_967_296) >>> 0) & last;
@@ -137,9 +134,8 @@ export class HashCounter {
 }
 
 /**
- * A number of 53 bits that stands for a text: two multiplicative hashes of 32 bits, mixed (as MurmurHash3
- * finalises). Fast, but not collision resistant; a random pair
- * of texts collides with a probability of 1 in 2^53.
+ * A hash of 53 bits for a text: two multiplicative hashes of 32 bits, mixed (like MurmurHash3's finalizer).
+ * Fast, but not collision resistant: a random pair of texts collides with a probability of 1 in 2^53.
  */
 export function textHash(text: string, seed = 0): number {
   let one = 0xdeadbeef ^ seed;

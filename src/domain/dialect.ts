@@ -1,12 +1,15 @@
 import { knownEffect } from './tried-versions.ts';
 
-/** What the management program of a controller or a platform gateway does that a REST API does not. */
+/** Commands of a controller's or gateway's management program that have no equivalent in a REST API. */
 interface ManagementCommands {
-  /** Revokes access tokens: with `--all` refresh tokens as well, with `--user` only of one user. Null where there is no such program. */
+  /**
+   * Revokes access tokens: with `--all` refresh tokens as well, with `--user` only those of one user. Null if
+   * there is no such program.
+   */
   readonly revokeTokens: string | null;
-  /** Ends sessions; takes `--user` for one user's. Null where no command ends those that have not expired. */
+  /** Ends sessions; takes `--user` for one user's. Null if no command ends unexpired sessions. */
   readonly endSessions: string | null;
-  /** Creates a token for the user whose name follows; null where there is no such program. */
+  /** Creates a token for the user whose name follows; null if there is no such program. */
   readonly createToken: string | null;
 }
 
@@ -25,26 +28,26 @@ const gateway: ManagementCommands = {
 /** tokenctl's own service has no such program: tokenctl does the same in its database. */
 const service: ManagementCommands = { revokeTokens: null, endSessions: null, createToken: null };
 
-/** The management commands beside whatever answers. */
 export function managementCommands(dialect: 'controller' | 'gateway' | 'service'): ManagementCommands {
   return { controller, gateway, service }[dialect];
 }
 
 /**
- * What else turning Basic authentication off does there, in sentences; null where it does nothing else. A
- * platform gateway's web interface logs local accounts in with it (the gateway's manual).
+ * The side effects of turning Basic authentication off, as sentences; null if there are none. A platform
+ * gateway's web interface uses it to log in local accounts (the gateway's manual).
  */
 export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'): string | null {
   if (dialect !== 'gateway') return null;
   return "The gateway's manual warns that, without it, local accounts cannot log in to its web interface.";
 }
 
-/** Whether a refresh token whose access token was deleted can still be exchanged: `assumed` where no one tried it on this version. */
+/** Whether a refresh token without its access token can be exchanged; `assumed`: untested on this version. */
 export type OrphanUse = 'refused' | 'assumed';
 
 /**
- * What a refresh token without its access token can do at a target: every controller and gateway that was tried answers such a
- * refresh with an error (500), and the service with 400. Anything else is assumed to accept it.
+ * What a refresh token without its access token can do at a target. Every tested controller and gateway
+ * rejects such a refresh with an error (500), and the service with 400. Any other target is assumed to accept
+ * it.
  */
 export function orphanUse(target: {
   readonly dialect: 'controller' | 'gateway' | 'service';
@@ -54,8 +57,9 @@ export function orphanUse(target: {
 }
 
 /**
- * Which tokens a changed lifetime does not reach, and what to do about it, in sentences; null where it reaches all. The workers of a
- * controller issue application tokens with the lifetime that they read at their start (the effect `application_lifetimes`).
+ * Which tokens a changed lifetime does not affect, and what to do about it, as sentences; null if it affects
+ * all. A controller's workers issue application tokens with the lifetime that they read at startup (the
+ * effect `application_lifetimes`).
  */
 export function lifetimeCaution(
   dialect: 'controller' | 'gateway' | 'service',

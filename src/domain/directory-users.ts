@@ -2,32 +2,31 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { textHash } from './compact-collections.ts';
 import { normalizedName } from './distinguished-name.ts';
 
-/** A user as a directory or an identity provider knows it. */
+/** A user in a directory or at an identity provider. */
 export interface DirectoryUser {
-  /** The provider's own id of the user, which never changes. */
+  /** The provider's permanent id of the user. */
   readonly id: string;
-  /** The names that the user signs in with. */
+  /** The user's login names. */
   readonly logins: readonly string[];
   readonly emails: readonly string[];
-  /** The name of the entry in an LDAP directory; absent elsewhere. */
+  /** The DN of the entry in an LDAP directory; absent elsewhere. */
   readonly dn?: string;
-  /** What shows that the user may not sign in any more; null for a user who may. */
+  /** Evidence that the user is disabled; null for an active user. */
   readonly disabled: Disabled | null;
 }
 
 /** Evidence that a user is disabled. */
 interface Disabled {
-  /** The attribute as the provider calls it. */
+  /** The provider's name of the attribute. */
   readonly attribute: string;
   readonly value: string;
-  /** Since when, as the provider states it; null where it does not. */
+  /** Since when, according to the provider; null if it does not say. */
   readonly since: string | null;
 }
 
-/** By what users of a directory are found. Letter case, and how accents are written, make no difference but in ids. */
+/** The ways to find a directory's user. Except in ids, letter case and encoding of accents are ignored. */
 export type FoundBy = 'id' | 'dn' | 'login' | 'email';
 
-/** A value by which a user of a directory is found. */
 export interface Identifier {
   readonly kind: FoundBy;
   readonly value: string;
@@ -41,48 +40,47 @@ const FORMS: Readonly<Record<FoundBy, (text: string) => string>> = {
   email: loginForm,
 };
 
-/** What is written before each text: its kind in the two highest bits, and its length in bytes. */
+/** The header of each text: its kind in the two highest bits, and its length in bytes. */
 const HEADER_BYTES = 4;
 const LENGTH_BITS = 30;
-/** A record lies in one block, so that a position is the number of a block and a place in it. */
+/** A record is in one block, so that a position is a block number and an offset. */
 const BLOCK_BITS = 20;
 const BLOCK_BYTES = 2 ** BLOCK_BITS;
 const MAX_BLOCKS = 2 ** (32 - BLOCK_BITS);
 const NONE = 0xffff_ffff;
-/** How many numbers one block of a list has. */
+/** The numbers per block of a list, as a power of two. */
 const LIST_BITS = 14;
 
 /**
- * The users of a directory, each once, by the values that match them. A hundred thousand take about 20 MB: their texts are
- * bytes in large blocks, and only users who are disabled have an object. Users have numbers, from 0 on, in the order of the list.
+ * The users of a directory, each once, indexed by their identifiers. 100,000 users take about 20 MB: their
+ * texts are bytes in large blocks, and only disabled users have an object. Users are numbered from 0, in the
+ * order of the list.
  */
 export class DirectoryUsers {
   readonly #blocks: Buffer[] = [];
   #free = BLOCK_BYTES;
-  /** Where the record of each user begins. */
+  /** The position of each user's record. */
   readonly #records = new NumberList();
   #size = 0;
   readonly #disabled = new Map<number, Disabled>();
-  /** Each value that finds a user, in chains of the same hash: its hash, the user, and the next of the chain. */
+  /** The index entries, in chains of the same hash: the hash, the user, and the next entry of the chain. */
   readonly #hashes = new NumberList();
   readonly #owners = new NumberList();
   readonly #next = new NumberList();
   #values = 0;
   #chains: Uint32Array = new Uint32Array(1024).fill(NONE);
 
-  /** How many users there are. */
   get size(): number {
     return this.#size;
   }
 
-  /** How many of them are disabled. */
   get disabledCount(): number {
     return this.#disabled.size;
   }
 
   /**
-   * Adds a user; false for one whose id is there already, of which nothing is added. Throws
-   * `target_misbehaved` for a user whose names and addresses are longer than 1 MB, and for too many users.
+   * Adds a user; returns false, and adds nothing, if the id already exists. Throws `target_misbehaved` for a
+   * user whose names and addresses are longer than 1 MB, and for too many users.
    */
   add({ id, dn, logins, emails, disabled }: DirectoryUser): boolean {
     if (this.find('id', id).length > 0) return false;
@@ -115,7 +113,7 @@ export class DirectoryUsers {
     return found.reverse();
   }
 
-  /** States that a user is disabled. What disabled the user before stays. */
+  /** Marks a user as disabled. Earlier evidence is kept. */
   disable(number: number, disabled: Disabled): void {
     if (!this.#disabled.has(number)) this.#disabled.set(number, disabled);
   }
@@ -132,7 +130,6 @@ export class DirectoryUsers {
     return this.#texts(number, 'dn')[0];
   }
 
-  /** The user with a number. */
   at(number: number): DirectoryUser {
     const dn = this.dnOf(number);
     return {
@@ -144,13 +141,13 @@ export class DirectoryUsers {
     };
   }
 
-  /** All users, as they were added. */
+  /** All users, in the order they were added. */
   *[Symbol.iterator](): Generator<DirectoryUser> {
     for (let number = 0; number < this.#size; number += 1) yield this.at(number);
   }
 
   #write(texts: readonly (readonly [FoundBy, string])[]): number {
-    // A record ends with a header of zeros; a unit of UTF-16 is three bytes of UTF-8 at most.
+    // A record ends with a header of zeros; a UTF-16 code unit takes at most three bytes of UTF-8.
     const room = texts.reduce((sum, [, text]) => sum + HEADER_BYTES + text.length * 3, HEADER_BYTES);
     if (room > BLOCK_BYTES) throw tooMuch('lists a user whose names and addresses are longer than 1 MB');
     if (this.#free + room > BLOCK_BYTES) {
@@ -215,7 +212,7 @@ export class DirectoryUsers {
   }
 }
 
-/** Numbers of 32 bits in blocks: one growing array would be copied again and again. */
+/** 32-bit numbers in blocks. Blocks are never copied, unlike one growing array. */
 class NumberList {
   readonly #blocks: Uint32Array[] = [];
 
@@ -223,7 +220,7 @@ class NumberList {
     return this.#blocks[place >>> LIST_BITS]?.[place % 2 ** LIST_BITS] ?? 0;
   }
 
-  /** @param place At most one behind the last. */
+  /** @param place At most one past the last. */
   set(place: number, value: number): void {
     const number = place >>> LIST_BITS;
     const block = this.#blocks[number] ?? new Uint32Array(2 ** LIST_BITS);
@@ -232,21 +229,21 @@ class NumberList {
   }
 }
 
-/** Whether a user has a value, in the forms in which {@link DirectoryUsers} compares them. */
+/** Whether a user has a value, in the forms that {@link DirectoryUsers} compares. */
 export function hasValue({ id, dn, logins, emails }: DirectoryUser, { kind, value }: Identifier): boolean {
   const texts = { id: [id], dn: dn === undefined ? [] : [dn], login: logins, email: emails }[kind];
   return texts.some((text) => FORMS[kind](text) === FORMS[kind](value));
 }
 
-/** A name of an LDAP entry in the form in which names are compared. */
+/** The DN of an LDAP entry, in the form for comparisons. */
 export function nameForm(dn: string): string {
   return normalizedName(dn) ?? dn.toLowerCase();
 }
 
 /**
- * A login name or email address in the form in which they are compared: without letter case, and with a letter and its accents as one
- * character (NFC of Unicode Standard Annex 15). The signs of ohm, kelvin and ångström stay what they are: they would become letters,
- * and someone could register a look-alike of another user's name.
+ * A login name or email address in the form for comparisons: in lower case, and in NFC (Unicode Standard
+ * Annex 15). The ohm, kelvin and ångström signs are not converted to letters: otherwise someone could
+ * register a look-alike of another user's name.
  */
 function loginForm(text: string): string {
   return text.replace(/[^\u2126\u212a\u212b]+/g, (part) => part.normalize('NFC').toLowerCase());

@@ -1,8 +1,8 @@
-/** `type=value`, or several of them with `+` between: what one level of a name holds. */
+/** `type=value`, or several of them joined with `+`: one level of a name. */
 type Level = readonly string[];
 
 const OBJECT_IDENTIFIERS: Readonly<Record<string, string>> = {
-  // RFC 4514 §3: types that have a short name may be written as their number too.
+  // RFC 4514 §3: types with a short name may also be written as their number.
   '2.5.4.3': 'cn',
   '2.5.4.6': 'c',
   '2.5.4.7': 'l',
@@ -15,10 +15,10 @@ const OBJECT_IDENTIFIERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The one form of a distinguished name (RFC 4514): two names of the same entry have the same form, whatever
- * their letter case, their spaces around separators, the way they escape characters, and the order in a level
- * of several attributes. A comma in it is always a separator.
- * @returns Null for a text that is no distinguished name. The empty text is the name of the root.
+ * The canonical form of a distinguished name (RFC 4514): all names of the same entry have the same form,
+ * whatever their letter case, spaces around separators, escapes, and the order of several attributes in one
+ * level. A comma in it is always a separator.
+ * @returns Null if the text is not a distinguished name. The empty text is the name of the root.
  */
 export function normalizedName(text: string): string | null {
   if (SIMPLE.test(text)) return text.toLowerCase();
@@ -26,10 +26,10 @@ export function normalizedName(text: string): string | null {
   return levels === null ? null : levels.map((level) => [...level].sort().join('+')).join(',');
 }
 
-/** Most names, of which a hundred thousand are compared: one attribute a level, and nothing to escape, to fold or to trim. */
+/** A fast path for most names: one attribute per level, and nothing to escape, fold or trim. */
 const SIMPLE = /^(?:[a-z][a-z0-9-]*=[\w.@-]+(?: [\w.@-]+)*(?:,(?!$)|$))+$/i;
 
-/** Whether an entry is a base or below it, by their normalized names. */
+/** Whether an entry is a base or below it, by normalized names. */
 export function isBelow(name: string, base: string): boolean {
   return base === '' || name === base || name.endsWith(`,${base}`);
 }
@@ -57,14 +57,14 @@ function typeOf(text: string): string | null {
   return OBJECT_IDENTIFIERS[number] ?? number;
 }
 
-/** A value with the separator behind it, which is empty at the end of the name. */
+/** A value and the separator after it, which is empty at the end of the name. */
 interface Value {
   readonly normal: string;
   readonly separator: string;
   readonly end: number;
 }
 
-/** Reads a value up to the next separator that is not escaped (RFC 4514 §3). Null where an escape is wrong. */
+/** Reads a value up to the next unescaped separator (RFC 4514 §3). Null for an invalid escape. */
 function valueAt(text: string, start: number): Value | null {
   let value = '';
   for (let position = start; ; ) {
@@ -83,7 +83,7 @@ function valueAt(text: string, start: number): Value | null {
 }
 
 const PLAIN = /[^\\,+;]*/y;
-/** Pairs of hexadecimal digits are bytes of UTF-8, of which several can be one character. */
+/** Pairs of hexadecimal digits are UTF-8 bytes; a character may take several. */
 const ESCAPES = /(?:\\[0-9A-Fa-f]{2})+|\\[ "#+,;<=>\\]/y;
 
 function stickyMatch(pattern: RegExp, text: string, position: number): readonly string[] {
@@ -97,7 +97,7 @@ function unescaped(escapes: string): string {
     : Buffer.from(escapes.replaceAll('\\', ''), 'hex').toString('utf8');
 }
 
-/** As `caseIgnoreMatch` compares (RFC 4518 §2): letter case and the number of spaces make no difference. */
+/** Folds letter case and repeated spaces, as `caseIgnoreMatch` does (RFC 4518 §2). */
 function normalValue(value: string): string {
   const text = value.normalize('NFKC').toLowerCase().trim().replace(/\s+/g, ' ');
   return text.replace(

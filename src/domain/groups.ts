@@ -1,4 +1,4 @@
-/** What users are members and administrators of. */
+/** Groups that users are members and administrators of. */
 export type GroupKind = 'organization' | 'team';
 
 export interface Group {
@@ -9,7 +9,7 @@ export interface Group {
   readonly organization: string | null;
 }
 
-/** The name that only this organization or team has: `Eng`, `Eng/Ops`. */
+/** The unique name of an organization or team: `Eng`, `Eng/Ops`. */
 export function fullName({ name, organization }: Group): string {
   return organization === null ? name : `${organization}/${name}`;
 }
@@ -17,8 +17,9 @@ export function fullName({ name, organization }: Group): string {
 const ROLES = ['Admin', 'Member'];
 
 /**
- * The names of the managed role definitions that make a user a member or an administrator of an organization or team, in the newer
- * tables of roles [seen on 24.6.1 and gateways]. A controller behind a gateway has its own with a longer name [code of AWX].
+ * The names of the managed role definitions that make a user a member or an administrator of an organization
+ * or team, in the newer role tables [seen on 24.6.1 and gateways]. A controller behind a gateway has its own
+ * with a longer name [code of AWX].
  */
 export const MEMBERSHIP_ROLES: Readonly<Record<GroupKind, readonly string[]>> = {
   organization: ROLES.flatMap((role) => [`Organization ${role}`, `Controller Organization ${role}`]),

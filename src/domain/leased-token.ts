@@ -2,16 +2,15 @@ import type { Lease, LeasedToken } from './leases.ts';
 import { hasExpired } from './policy/rule.ts';
 import type { Token, UserReference } from './token.ts';
 
-/** Two clocks state the creation of a token: a REST API to the microsecond, a database to the millisecond. */
+/** The precision of a token's creation time differs: microseconds over REST, milliseconds in a database. */
 const SAME_MS = 1000;
 
-/** What tells which token a lease is of. */
 export interface LeaseSubject {
   readonly token: Omit<LeasedToken, 'expires'> | null;
   readonly owner: Pick<Lease['owner'], 'id'>;
 }
 
-/** Whether a listed token is that of a lease, and not another one with its number, as after a database was restored. */
+/** Whether a listed token is the lease's, not another one with its id, such as after a database restore. */
 export function isTokenOf(
   { token, owner }: LeaseSubject,
   listed: Pick<Token, 'id' | 'created' | 'fingerprint'> & { readonly user: UserReference | null },
@@ -23,7 +22,7 @@ export function isTokenOf(
   return isSameOwner && Math.abs(listed.created.getTime() - Date.parse(token.created)) < SAME_MS;
 }
 
-/** When a token ends, and by what: its stored expiry, or a lease that ends before that. */
+/** When a token ends, and why: its stored expiry, or an earlier lease. */
 export function endOf(
   { expires }: Pick<Token, 'expires'>,
   lease: Pick<Lease, 'until'> | undefined,

@@ -4,25 +4,25 @@ import { originIn, type TokenOrigin } from './broker/rules.ts';
 import { controllerTime } from './clock-difference.ts';
 import type { IncidentEntry } from './incident/incident.ts';
 
-/** What made the token of a lease. */
+/** What created the token of a lease. */
 export type LeaseReason = 'exec' | 'create' | 'rotation' | 'sunset' | 'migration' | 'broker';
 
-/** What the intent of a creation says of the end that tokenctl gives the token. */
+/** The end that tokenctl gives a token, in the intent of its creation. */
 export interface LeaseOrder {
   readonly id: string;
   readonly why: LeaseReason;
-  /** How long the token is to live, in seconds from its creation. */
+  /** The token's lifetime, in seconds from its creation. */
   readonly seconds: number;
-  /** Which consumer the token is made for, in a rotation. */
+  /** The consumer that the token is created for, in a rotation. */
   readonly consumer?: string | undefined;
-  /** Which identity the token is made for, by a broker. */
+  /** The identity that a broker creates the token for. */
   readonly origin?: TokenOrigin | undefined;
 }
 
-/** The token of a lease, as the outcome of its creation states it. Instants are RFC 3339, by the clock of the controller. */
+/** A lease's token, from the outcome of its creation. Instants are RFC 3339, by the controller's clock. */
 export interface LeasedToken {
   readonly id: number;
-  /** As of `Token.fingerprint`. */
+  /** As in `Token.fingerprint`. */
   readonly fingerprint: string | null;
   readonly created: string;
   /** Until when the controller itself accepts it. */
@@ -30,79 +30,78 @@ export interface LeasedToken {
 }
 
 /**
- * An end that tokenctl gives to a token which the controller would accept for longer. Instants are RFC 3339, by the clock of the
- * controller.
+ * An end that tokenctl gives to a token that the controller would accept for longer. Instants are RFC 3339,
+ * by the controller's clock.
  */
 export interface Lease {
   readonly id: string;
   readonly why: LeaseReason;
   /** The consumer whose tokens are rotated; null outside of a rotation. */
   readonly consumer: string | null;
-  /** The identity that a broker made it for; null for others. */
+  /** The identity that a broker created it for; null for others. */
   readonly origin: TokenOrigin | null;
-  /** The sunset that it is of; null for others. */
+  /** The sunset that created it; null for others. */
   readonly sunset: string | null;
-  /** Whether the consumer can read the token in its store: false where it was not written, or that is not known. */
+  /** Whether the consumer can read the token in its store: false if not written, or if this is unknown. */
   readonly isStored: boolean;
   /**
-   * `making`: the token is being made. `unknown`: it may have been made, and no one has its value. `open`: it lives until its end.
-   * `ended`: it is revoked, or gone. `unmade`: there was never a token. `released`: it has no end by tokenctl any more.
+   * `making`: the token is being created. `unknown`: it may have been created, and no one has its value.
+   * `open`: it is live until its end. `ended`: it is revoked, or gone. `unmade`: there was never a token.
+   * `released`: tokenctl no longer ends it.
    */
   readonly state: 'making' | 'unknown' | 'open' | 'ended' | 'unmade' | 'released';
-  /** Null where it is not known, or there is none. */
+  /** Null if unknown, or if there is none. */
   readonly token: LeasedToken | null;
   /** The id is null until the token is known. */
   readonly owner: { readonly id: number | null; readonly username: string };
   readonly scope: string;
   readonly until: string;
-  /** When the token was asked for. */
+  /** When the token was requested. */
   readonly begun: string;
-  /** The same by the clock of the machine that wrote the audit log, as the times of its entries. */
+  /** The same by the clock of the machine that wrote the audit log, like its entries. */
   readonly loggedAt: string;
-  /** The run of its creation. */
   readonly run: string;
   readonly by: Readonly<Record<string, string>>;
-  /** The target as the entries of the log name it. */
+  /** In the form of the log's entries. */
   readonly target: Readonly<Record<string, string>>;
-  /** How it ended; null while it has not. */
+  /** How it ended; null if it has not. */
   readonly ended: { readonly at: string; readonly how: LeaseEnding } | null;
   /**
-   * Where the end is in the row of the token as well, so that the controller refuses it then: the ends that were written there, and
-   * whether the row has what it is to have. Null for others.
+   * If the end is also in the token's row, so that the controller refuses it afterwards: the ends written
+   * there, and whether the row has the intended one. Otherwise null.
    */
   readonly row: { readonly ends: readonly string[]; readonly isWritten: boolean } | null;
-  /** Why its token could not be ended when that was last tried; null where it was not, or the reason is another one now. */
+  /** Why its token could not be ended at the last attempt; null without one, or if the reason has changed. */
   readonly failure: string | null;
 }
 
-/** `revoked` by tokenctl and not listed after that; `gone` before it was tried; `unmade`: there was never a token. */
+/** `revoked`: by tokenctl, and no longer listed. `gone`: before the attempt. `unmade`: never created. */
 export type LeaseEnding = 'revoked' | 'gone' | 'unmade';
 
-/** The operation of the notes that move an end. */
+/** The operation of notes that move an end. */
 export const EXTEND_LEASE = 'leases.extend';
 
-/** The operation of the notes that say what became of a lease that was to end. */
+/** The operation of notes with the result of ending a lease. */
 export const END_LEASE = 'leases.end';
 
-/** The operation of the notes that take a token over into a rotation. */
+/** The operation of notes that add an existing token to a rotation. */
 export const ADOPT_LEASE = 'leases.adopt';
 
-/** The operation of the notes that give the tokens of an owner an end. */
+/** The operation of notes that give an owner's tokens an end. */
 export const SUNSET = 'leases.sunset';
 
-/** The operation of the notes that take ends back. */
+/** The operation of notes that withdraw ends. */
 export const RELEASE_LEASE = 'leases.release';
 
-/** The operation of the notes that say that the rows of tokens have the ends of their leases, or their old expiry again. */
+/** The operation of notes that token rows have their leases' ends, or their old expiry again. */
 export const WRITE_ENDS = 'leases.write';
 
-/** The operation that renews the token of a consumer. */
+/** The operation that rotates a consumer's token. */
 export const ROTATE = 'tokens.rotate';
 
-/** The operation that makes tokens on a gateway in the place of a controller's. */
+/** The operation that replaces a controller's tokens with new ones on a gateway. */
 export const MIGRATE = 'tokens.migrate';
 
-/** The operations whose entries record leases. */
 export const leaseOperations: readonly string[] = [
   'tokens.create',
   EXTEND_LEASE,
@@ -115,39 +114,39 @@ export const leaseOperations: readonly string[] = [
   MIGRATE,
 ];
 
-/** The description of a token with the id of its lease, by which it is found if its creation was cut off. */
+/** A token's description with its lease's id, by which it is found if its creation was interrupted. */
 export function markedDescription(description: string, { id }: Pick<LeaseOrder, 'id'>): string {
   return `${description} (${id})`.trim();
 }
 
-/** A pattern for the descriptions that have the id of a lease. */
+/** A pattern for descriptions that contain a lease's id. */
 export function markPattern({ id }: Pick<Lease, 'id'>): string {
   return `*(${id})`;
 }
 
-/** Built from the entries of the audit log: add every one in order, then ask. */
+/** The leases in audit log entries: add every entry in order, then query. */
 export class LeaseBook {
   readonly #leases = new Map<string, Lease>();
-  /** The leases of sunsets and adoptions by their tokens. */
+  /** The leases of sunsets and adoptions by token. */
   readonly #ends = new Map<string, string>();
   /** The leases of creations without an outcome, by the number of the intent. */
   readonly #creations = new Map<number, string>();
-  /** The intents of rotations and migrations without an outcome, by their number. */
+  /** The intents of rotations and migrations without an outcome, by number. */
   readonly #deliveries = new Map<number, IncidentEntry>();
 
-  /** In the order in which they began. */
+  /** All leases, in the order they began. */
   get all(): readonly Lease[] {
     return [...this.#leases.values()];
   }
 
-  /** Rotations, or migrations, that have begun and not ended: the intents of their runs. */
+  /** The intents of rotations or migrations in progress. */
   begun(operation: typeof ROTATE | typeof MIGRATE): readonly IncidentEntry[] {
     return [...this.#deliveries.values()].filter(
       (entry) => entry.operation === operation && entry.data['step'] === 'operation',
     );
   }
 
-  /** Keeps only those that may have a living token. */
+  /** Keeps only those that may have a live token. */
   forgetEnded(): void {
     for (const [id, lease] of this.#leases) if (!isOpen(lease)) this.#leases.delete(id);
   }
@@ -198,7 +197,7 @@ export class LeaseBook {
     const lease = this.#of(data['lease']);
     const isStored = kind === 'outcome' && data['step'] === 'store' && data['result'] === 'done';
     if (lease === undefined || !isStored) return;
-    // A migrated token ends only where its value is lost.
+    // A migrated token ends only if its value is lost.
     const state = operation === MIGRATE && isOpen(lease) ? 'released' : lease.state;
     this.#leases.set(lease.id, { ...lease, isStored, state });
   }
@@ -218,7 +217,7 @@ export class LeaseBook {
     if (operation === END_LEASE) this.#leases.set(lease.id, endingOf(lease, entry));
   }
 
-  /** Of two sunsets at once, and of one during the adoption of a token by a rotation, the first record counts. */
+  /** For two concurrent sunsets, or a sunset during the adoption of a token, the first record counts. */
   #addSunset(lease: Lease): void {
     const earlier = this.#of(this.#ends.get(keyOf(lease)));
     if (earlier !== undefined && isOpen(earlier)) return;
@@ -232,7 +231,7 @@ export class LeaseBook {
     this.#leases.set(lease.id, { ...lease, state: 'released', row: rowWith(lease) });
   }
 
-  /** A row that held another end than those recorded is none of ours. */
+  /** A row with an unrecorded end was written by someone else. */
   #wrote(id: unknown, isWritten: boolean): void {
     const lease = this.#of(id);
     if (lease === undefined || lease.row === null) return;
@@ -244,7 +243,7 @@ export class LeaseBook {
   }
 }
 
-/** A row that is to be written, perhaps with one more end. */
+/** A row that is to be written, possibly with a further end. */
 function rowWith({ row }: Lease, end?: string): Lease['row'] {
   return row && { ends: end === undefined ? row.ends : [...row.ends, end], isWritten: false };
 }
@@ -270,14 +269,14 @@ const REASONS = new Set<unknown>([
   'broker',
 ] satisfies LeaseReason[]);
 
-/** What a token that existed before is taken over with. */
+/** An existing token that is added to a rotation. */
 export interface Adoption {
   readonly lease: string;
   readonly consumer: string;
   readonly token: LeasedToken;
   readonly owner: Lease['owner'];
   readonly scope: string;
-  /** The leases of sunsets that the token had: the rotation ends it instead. */
+  /** The leases of the token's sunsets: the rotation ends it instead. */
   readonly releases: readonly string[];
 }
 
@@ -293,12 +292,12 @@ function adoptedIn(entry: IncidentEntry): Lease | null {
   };
 }
 
-/** What one note of a sunset says: the tokens of one owner, or some of them. */
+/** A note of a sunset: the tokens of one owner, or some of them. */
 export interface SunsetNote {
   readonly sunset: string;
   readonly owner: { readonly id: number; readonly username: string };
   readonly until: string;
-  /** Whether the end is to be in the rows of the tokens as well. */
+  /** Whether the end is also to be written into the token rows. */
   readonly row?: true;
   readonly tokens: readonly (LeasedToken & { readonly scope: string })[];
 }
@@ -340,7 +339,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What an intent begins: without a user, it is the caller's. */
+/** The lease that an intent begins: without a user, the token is the caller's. */
 function openingOf(entry: IncidentEntry, { id, why, seconds, consumer, origin }: LeaseOrder): Lease {
   const { data, actor, target, run, at } = entry;
   const begun = controllerTime(entry);
@@ -357,7 +356,7 @@ function openingOf(entry: IncidentEntry, { id, why, seconds, consumer, origin }:
   };
 }
 
-/** After its creation. A token that may have been made is not forgotten: only a refusal says that there is none. */
+/** The lease after its creation. A possible token is kept: only a refusal proves that there is none. */
 function createdOf(lease: Lease, data: IncidentEntry['data']): Lease {
   const { token: id, fingerprint, created, expires, until, owner } = data;
   if (data['result'] === 'refused') return { ...lease, state: 'unmade' };
@@ -393,30 +392,30 @@ function isTime(value: unknown): value is string {
   return typeof value === 'string' && !Number.isNaN(Date.parse(value));
 }
 
-/** Whether a lease may have a living token. */
+/** Whether a lease may have a live token. */
 export function isOpen({ state }: Pick<Lease, 'state'>): boolean {
   return state === 'making' || state === 'unknown' || state === 'open';
 }
 
-/** A creation that takes longer was cut off, in milliseconds: requests end before. */
+/** A creation that takes longer was interrupted, in milliseconds: requests end earlier. */
 const MAKING_MS = 300_000;
 
-/** Whether its token is to be revoked now: its end has come, or no one can have its value. */
+/** Whether its token is to be revoked now: its end has passed, or no one can have its value. */
 export function isLeaseDue(lease: Lease, now: Date): boolean {
   const { state, begun, until } = lease;
   if (state === 'making') return now.getTime() - Date.parse(begun) > MAKING_MS;
   return state === 'unknown' || (state === 'open' && Date.parse(until) <= now.getTime());
 }
 
-/** How far the clock by which an end was asked for may be off, in milliseconds. */
+/** The tolerance of the clock by which an end was requested, in milliseconds. */
 const CLOCK_MS = 5000;
 
-/** Whether the target itself ends a token when it was asked to, so that no lease has to. */
+/** Whether the target itself ends a token at the requested time, so that no lease is needed. */
 export function endsByItself(token: Pick<LeasedToken, 'expires'>, until: string): boolean {
   return Date.parse(token.expires) <= Date.parse(until) + CLOCK_MS;
 }
 
-/** The fingerprint of a token's value, as of `Token.fingerprint`: the first 12 hex digits of its SHA-256. */
+/** The fingerprint of a token's value, as in `Token.fingerprint`: the first 12 hex digits of its SHA-256. */
 export function fingerprintOf(value: Secret): string {
   return createHash('sha256').update(value.reveal()).digest('hex').slice(0, 12);
 }

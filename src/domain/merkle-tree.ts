@@ -13,25 +13,24 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   return createHash('sha256').update(NODE).update(left).update(right).digest();
 }
 
-/** A tree's size, and the roots of the perfect subtrees that make it up, largest first. */
+/** A tree's size, and the roots of its perfect subtrees, largest first. */
 export interface TreeState {
   readonly size: number;
   readonly peaks: readonly Buffer[];
 }
 
-/** A tree without leaves. */
 export const emptyTree: TreeState = { size: 0, peaks: [] };
 
 /**
- * A Merkle tree as of RFC 6962 that grows leaf by leaf, holding one hash a level. Given an index to watch,
- * it also keeps what proves that leaf's inclusion.
+ * A Merkle tree (RFC 6962) that grows leaf by leaf and stores one hash per level. Given an index to watch, it
+ * also stores what proves that leaf's inclusion.
  */
 export class MerkleTree {
   #size = 0;
-  /** The perfect subtrees, by the power of two of their size. */
+  /** The perfect subtrees, by the binary logarithm of their size. */
   readonly #subtrees: (Buffer | null)[] = [];
   readonly #watched: number | null;
-  /** The neighbours of the subtrees that the watched leaf is in, by level. */
+  /** The siblings of the subtrees that contain the watched leaf, by level. */
   readonly #neighbours: Buffer[] = [];
 
   /** @param watched The index of a leaf (from 0) after those of `start`. */
@@ -65,19 +64,16 @@ export class MerkleTree {
     this.#size += 1;
   }
 
-  /** The current root hash. */
   root(): Buffer {
     return foldUp(this.#peaksBelow(this.#subtrees.length)) ?? createHash('sha256').digest();
   }
 
-  /** What the tree can be gone on with. */
+  /** The state from which the tree can be continued. */
   state(): TreeState {
     return { size: this.#size, peaks: this.#peaksBelow(this.#subtrees.length).toReversed() };
   }
 
-  /**
-   * The inclusion proof of the watched leaf (audit path of RFC 6962, from its sibling up). Throws without.
-   */
+  /** The watched leaf's inclusion proof (audit path of RFC 6962, from its sibling up). Throws without one. */
   path(): readonly Buffer[] {
     const watched = this.#watched;
     if (watched === null || watched >= this.#size) throw new Error('The watched leaf is not in the tree');
@@ -87,7 +83,7 @@ export class MerkleTree {
     return [...this.#neighbours.slice(0, level), ...(right === null ? [] : [right]), ...left];
   }
 
-  /** The level of the perfect subtree that a leaf is in. */
+  /** The level of the perfect subtree that contains a leaf. */
   #levelOf(leaf: number): number {
     let begin = 0;
     for (const level of levelsOf(this.#size)) {
@@ -110,7 +106,7 @@ export class MerkleTree {
   }
 }
 
-/** The powers of two that a size is the sum of, largest first. */
+/** The powers of two that add up to a size, largest first. */
 function levelsOf(size: number): number[] {
   const levels: number[] = [];
   for (let level = 0; 2 ** level <= size; level += 1) {
@@ -119,7 +115,7 @@ function levelsOf(size: number): number[] {
   return levels;
 }
 
-/** One hash for several neighbouring subtrees, given smallest first; null for none. */
+/** One hash for several neighboring subtrees, given smallest first; null for none. */
 function foldUp(subtrees: readonly Buffer[]): Buffer | null {
   return subtrees.reduce<Buffer | null>(
     (folded, subtree) => (folded === null ? subtree : nodeHash(subtree, folded)),
@@ -127,7 +123,7 @@ function foldUp(subtrees: readonly Buffer[]): Buffer | null {
   );
 }
 
-/** A leaf, and what is said to prove that a tree holds it. */
+/** A leaf, and the claimed proof that a tree contains it. */
 export interface Inclusion {
   readonly leaf: Uint8Array;
   /** From 0. */

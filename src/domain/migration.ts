@@ -1,26 +1,26 @@
 import type { Application, ApplicationReference, Token, User, UserReference } from './token.ts';
 
-/** By what an account of a gateway was found: the platform's id of the user, which both have, or the same name. */
+/** How a gateway's account was matched: by the platform's user id, which both sides have, or by name. */
 type MatchedBy = 'resource_id' | 'name';
 
-/** The account on the gateway that a user of the controller has there. */
+/** A controller's user's account on the gateway. */
 export interface MatchedAccount {
   readonly account: UserReference;
   readonly by: MatchedBy;
-  /** False for a deactivated account; null where the gateway does not tell. */
+  /** False for a deactivated account; null if the gateway does not show it. */
   readonly isActive: boolean | null;
 }
 
-/** The users of one side, and the platform's ids of them; null where those are not there, or were not read. */
+/** The users of one side, and their platform ids; null if these do not exist or were not read. */
 export interface SideUsers {
   readonly users: readonly User[];
   readonly resourceIds: ReadonlyMap<number, string> | null;
 }
 
 /**
- * Finds the accounts of a controller's users on a gateway: by the platform's id where both have the same,
- * otherwise by name. An account that is someone else's by its id is no one's by its name.
- * @returns By the id of the controller's user; who has no account is missing.
+ * Matches a controller's users with a gateway's accounts: by platform id if both have the same, otherwise by
+ * name. An account with another user's platform id is not matched by name.
+ * @returns By the id of the controller's user. Users without an account are missing.
  */
 export function matchAccounts(from: SideUsers, to: SideUsers): ReadonlyMap<number, MatchedAccount> {
   const byResource = new Map(
@@ -50,19 +50,19 @@ export function matchAccounts(from: SideUsers, to: SideUsers): ReadonlyMap<numbe
   return matched;
 }
 
-/** An application, and the name of its organization: null for none, undefined where it is not known. */
+/** An application, and its organization's name: null for none, undefined if unknown. */
 export interface PlacedApplication extends Pick<Application, 'id' | 'name'> {
   readonly organization: string | null | undefined;
 }
 
-/** An application of the controller, and the one that takes its place on the gateway. */
+/** A controller's application, and its replacement on the gateway. */
 export interface ApplicationTwin extends PlacedApplication {
   readonly twin: ApplicationReference | null;
-  /** By what it was found; null without one. */
+  /** How it was matched; null without a match. */
   readonly by: 'name_and_organization' | 'name' | null;
 }
 
-/** Finds the gateway's applications of the same name and organization; by name only where an organization is not known. */
+/** Matches applications by name and organization; by name only if an organization is unknown. */
 export function matchApplications(
   from: readonly PlacedApplication[],
   to: readonly PlacedApplication[],
@@ -83,9 +83,10 @@ export function matchApplications(
 }
 
 /**
- * What is to be done about a token that stops: `new_token`: its owner needs one of the gateway. `migrated`: that was made. `no_account`: its
- * owner has none on the gateway. `inactive`: its owner is deactivated, here or there. `unused`: it was not used lately. `application`: its
- * client has to log in at the twin of its application. `no_application`: there is no twin.
+ * What to do about a token that stops working. `new_token`: its owner needs a token of the gateway.
+ * `migrated`: one was created. `no_account`: its owner has no account on the gateway. `inactive`: its owner
+ * is deactivated on either side. `unused`: it was not used recently. `application`: its client must log in at
+ * the application's counterpart. `no_application`: there is no counterpart.
  */
 export const NEXT_STEPS = [
   'new_token',
@@ -99,32 +100,30 @@ export const NEXT_STEPS = [
 
 export type NextStep = (typeof NEXT_STEPS)[number];
 
-/** A token of a controller that stops once the gateway alone issues tokens. */
+/** A controller's token that stops working once only the gateway issues tokens. */
 export interface StoppingToken
   extends Pick<Token, 'id' | 'user' | 'application' | 'scope' | 'description' | 'created' | 'expires'> {
-  /** A day where only that is known; null for never; undefined where it is not known. */
+  /** A date if only that is known; null for never; undefined if unknown. */
   readonly lastUsed: Date | null | undefined;
-  /** Its owner's account on the gateway; null without one. */
+  /** Its owner's account on the gateway; null if there is none. */
   readonly account: UserReference | null;
   readonly matchedBy: MatchedBy | null;
   readonly next: NextStep;
-  /** The id of the gateway's token that takes its place, where tokenctl made one; null otherwise. */
+  /** The id of the gateway's token that replaces it, if tokenctl created one; null otherwise. */
   readonly newToken: number | null;
 }
 
-/** What tells what is to be done about a token. */
 interface Facts {
-  /** The owner on the controller; undefined where that is gone. */
+  /** The owner on the controller; undefined if deleted. */
   readonly owner: User | undefined;
   readonly account: MatchedAccount | undefined;
-  /** Whether its application has a twin. */
+  /** Whether its application has a counterpart. */
   readonly hasTwin: boolean;
   readonly isMigrated: boolean;
-  /** Tokens that were used since are in use; so is one of which that is not known. */
+  /** Tokens used since then, or with an unknown last use, count as in use. */
   readonly usedSince: Date;
 }
 
-/** What is to be done about a token. */
 export function nextStepOf(
   { application, lastUsed }: Pick<StoppingToken, 'application' | 'lastUsed'>,
   { owner, account, hasTwin, isMigrated, usedSince }: Facts,

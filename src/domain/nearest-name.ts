@@ -1,11 +1,10 @@
-/** The shortest beginning of a name that suggests it. */
+/** The minimum length of a prefix that suggests a name. */
 const MIN_BEGINNING = 3;
 
 /**
- * The known name that is nearest to a mistyped one, by edits (optimal string alignment): at most a third of
- * the longer name may differ, so that nothing far-fetched is suggested. Otherwise the shortest name that
- * begins with what was typed, or the name whose first words are nearest to it. Undefined where nothing is
- * near.
+ * The known name nearest to a mistyped one, by edits (optimal string alignment). At most a third of the
+ * longer name may differ, to avoid far-fetched suggestions. Otherwise the shortest name that starts with the
+ * typed text, or the name whose first words are nearest to it. Undefined if no name is near.
  */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
   const whole = nearestOf(
@@ -18,7 +17,7 @@ export function nearestName(typed: string, known: readonly string[]): string | u
   return begun ?? nearestOf(typed, shortestFirst.flatMap(beginningsOf));
 }
 
-/** Of texts that stand for names, the name of the nearest; of equally near ones the first. */
+/** The name of the nearest text; the first one of several equally near ones. */
 function nearestOf(typed: string, texts: readonly { readonly name: string; readonly text: string }[]) {
   let nearest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
@@ -33,7 +32,7 @@ function nearestOf(typed: string, texts: readonly { readonly name: string; reado
   return nearest;
 }
 
-/** The first words of a name of several: `unused` of `unused-for`. Short ones are near to too much. */
+/** The first words of a name with several: `unused` of `unused-for`. Short ones are too similar to others. */
 function beginningsOf(name: string): { readonly name: string; readonly text: string }[] {
   const words = name.split('-');
   return words

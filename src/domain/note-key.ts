@@ -10,9 +10,8 @@ import {
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Secret } from '@tokenctl/common/secret.ts';
 
-// The keys of signed notes (https://c2sp.org/signed-note), in the texts that Go's sumdb/note gives them.
+// The keys of signed notes (https://c2sp.org/signed-note), in the text form of Go's sumdb/note.
 
-/** What checks signatures of one key. */
 export interface NoteVerifier {
   readonly name: string;
   /** The first four bytes of SHA-256 of name, line feed, signature type and public key. */
@@ -22,23 +21,22 @@ export interface NoteVerifier {
   isSignedBy(text: string, signature: Buffer): boolean;
 }
 
-/** What makes signatures of one key. */
+/** Creates signatures of one key. */
 export interface NoteSigner {
   readonly verifier: NoteVerifier;
   sign(text: string): Buffer;
 }
 
-/** The signature type of Ed25519. */
 const ED25519 = 0x01;
 
 const KEY_LENGTH = 32;
 
-/** The DER of an Ed25519 private key (RFC 8410) up to its 32 bytes. */
+/** The DER prefix of an Ed25519 private key (RFC 8410), before its 32 bytes. */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * Makes a private key, `PRIVATE+KEY+name+id+key`. Its name is what it signs as: by convention a URL without
- * its scheme, such as `example.org/audit`. Throws `usage` for a name that notes cannot hold.
+ * Creates a private key, `PRIVATE+KEY+name+id+key`. Its name is the signer's: by convention a URL without its
+ * scheme, such as `example.org/audit`. Throws `usage` for a name that notes do not allow.
  */
 export function generateNoteKey(name: string): Secret {
   if (!isName(name)) {
@@ -54,7 +52,7 @@ export function generateNoteKey(name: string): Secret {
   return new Secret(`PRIVATE+KEY+${name}+${id.toString('hex')}+${encoded(seed)}`);
 }
 
-/** Reads a private key. Throws `configuration` for an invalid key. */
+/** Parses a private key. Throws `configuration` if it is invalid. */
 export function parseSigner(key: Secret): NoteSigner {
   const [, name = '', id = '', bytes = ''] =
     /^PRIVATE\+KEY\+([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(key.reveal().trim()) ?? [];
@@ -66,7 +64,7 @@ export function parseSigner(key: Secret): NoteSigner {
   return { verifier, sign: (text) => sign(null, Buffer.from(text), privateKey) };
 }
 
-/** Reads a public key. Throws `configuration` for an invalid key. */
+/** Parses a public key. Throws `configuration` if it is invalid. */
 export function parseVerifier(text: string): NoteVerifier {
   const [, name = '', id = '', bytes = ''] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
   const key = decoded(bytes);
@@ -109,7 +107,7 @@ function decoded(text: string): Buffer | null {
   return isKey ? bytes.subarray(1) : null;
 }
 
-/** Key names hold no space, no plus sign, and, as all of a note, no control character. */
+/** Key names contain no space, no plus sign, and, like all of a note, no control character. */
 function isName(name: string): boolean {
   return name !== '' && !/[\p{White_Space}+\p{Cc}]/u.test(name);
 }
@@ -121,7 +119,7 @@ function notAKey(kind: 'private' | 'public'): TokenctlError {
   });
 }
 
-// Signed notes, as of https://c2sp.org/signed-note: a text, an empty line, and a line for each signature.
+// Signed notes (https://c2sp.org/signed-note): a text, an empty line, and a line for each signature.
 
 /** A note whose signature was verified. */
 interface OpenedNote {
@@ -131,10 +129,10 @@ interface OpenedNote {
   readonly signers: readonly NoteVerifier[];
 }
 
-/** More signatures are not looked at: a note of any length must not keep the verifier busy. */
+/** Further signatures are ignored: a note of any length must not keep the verifier busy. */
 const MAX_SIGNATURES = 100;
 
-/** Signs a text that ends with a line feed, with a signature line for each signer, in their order. */
+/** Signs a text that ends with a line feed; adds a line for each signer, in order. */
 export function signNote(text: string, signers: readonly NoteSigner[]): string {
   const lines = signers.map(({ sign, verifier }) => {
     const signature = Buffer.concat([verifier.id, sign(text)]).toString('base64');
@@ -144,9 +142,9 @@ export function signNote(text: string, signers: readonly NoteSigner[]): string {
 }
 
 /**
- * Verifies a note. Signatures of keys that are not known are ignored; one of a known key that does not verify
- * refuses the whole note.
- * @throws TokenctlError `configuration` where it is no note, `log_broken` where no known key signed it.
+ * Verifies a note. Signatures of unknown keys are ignored; an invalid signature of a known key invalidates
+ * the whole note.
+ * @throws TokenctlError `configuration` if it is not a note, `log_broken` if no known key signed it.
  */
 export function openNote(note: string, verifiers: readonly NoteVerifier[]): OpenedNote {
   const end = note.lastIndexOf('\n\n');

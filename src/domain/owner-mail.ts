@@ -8,7 +8,6 @@ export interface MailTemplate {
   readonly text: string;
 }
 
-/** What placeholders of a template stand for. */
 export const placeholders = [
   'owner',
   'controller',
@@ -23,14 +22,14 @@ type Placeholder = (typeof placeholders)[number];
 
 const PLACEHOLDER = /\{([^{}\s]*)\}/g;
 
-/** Checks a template; returns the first placeholder that there is not, null if all are known. */
+/** Checks a template; returns the first unknown placeholder, null if all are known. */
 export function unknownPlaceholder({ subject, text }: MailTemplate): string | null {
   const known: readonly string[] = placeholders;
   const used = [...`${subject}\n${text}`.matchAll(PLACEHOLDER)].map(([, name = '']) => name);
   return used.find((name) => !known.includes(name)) ?? null;
 }
 
-/** The template of an organization without its own. */
+/** The template for organizations without their own. */
 export const defaultTemplate: MailTemplate = {
   subject: 'Your tokens at {controller}',
   text: `Hello {owner},
@@ -41,10 +40,10 @@ this email is about {count} of your OAuth2 tokens at {controller}.
 `,
 };
 
-/** A token that is about to expire, and the threshold that it has come under. */
+/** A token that expires soon, and the threshold it has reached. */
 export interface ExpiringToken {
   readonly token: Token;
-  /** In days: the smallest threshold under which the token is. */
+  /** In days: the smallest threshold that applies. */
   readonly threshold: number;
   /** Whole days until it expires, rounded down. */
   readonly daysLeft: number;
@@ -52,10 +51,9 @@ export interface ExpiringToken {
   readonly isRevoked: boolean;
 }
 
-/** A token that was revoked, as its owner is told. */
 export interface RevokedToken {
   readonly id: number;
-  /** RFC 3339: when the audit log has it as revoked. */
+  /** RFC 3339: when it was revoked according to the audit log. */
   readonly at: string;
 }
 
@@ -69,14 +67,14 @@ export interface OwnerMessage {
   readonly revoked: readonly RevokedToken[];
 }
 
-/** How many tokens of each kind a mail lists. */
+/** The maximum number of tokens of each kind in a mail. */
 const LISTED = 50;
 const MAX_SUBJECT = 200;
 const MAX_VALUE = 200;
 
 /**
- * Fills a template. Values from the controller become one printable line each, in which long runs of letters
- * and digits are hidden: a description may contain a token.
+ * Fills in a template. Values from the controller become one printable line each, in which long runs of
+ * letters and digits are hidden: a description may contain a token.
  */
 export function renderMail(template: MailTemplate, message: OwnerMessage): MailTemplate {
   const { owner, controller, context, organization, expiring, revoked } = message;
@@ -124,7 +122,7 @@ function minute(at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`;
 }
 
-/** What could be a token's value, or part of one. */
+/** Hides what could be a token's value, or part of one. */
 function withoutSecrets(text: string): string {
   return text.replace(/[A-Za-z0-9\-._~+/]{25,}=*/g, '[hidden]');
 }
@@ -133,28 +131,28 @@ function oneLine(text: string): string {
   return clean(text).slice(0, MAX_VALUE);
 }
 
-/** Control and format characters, line separators among them, become spaces. */
+/** Replaces control and format characters, including line separators, with spaces. */
 function clean(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 }
 
-/** An address as mail programs write it, without quotes, comments and names: RFC 5321 §4.1.2 has more. */
+/** An address as used by mail programs, without quotes, comments and names: RFC 5321 §4.1.2 allows more. */
 const ADDRESS = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+$/;
 const MAX_ADDRESS = 254;
 
-/** Whether mail may be sent to an address: to any without domains. */
+/** Whether mail may be sent to an address: to any if no domains are given. */
 export function isSendable(address: string, domains: readonly string[]): boolean {
   if (address.length > MAX_ADDRESS || !ADDRESS.test(address)) return false;
   const [, domain = ''] = address.toLowerCase().split('@');
   return domains.length === 0 || domains.some((each) => each.toLowerCase() === domain);
 }
 
-/** Whether a rule keeps the owner from being told about a token. */
+/** Whether a rule excludes notices to the owner about a token. */
 export function isOptedOut(token: Token, rules: readonly Exception[], now: Date): boolean {
   return rules.some((rule) => !isExpiredException(rule, now) && exceptionMatches(rule, token));
 }
 
-/** The same of a revoked token, of which the audit log has the owner only: rules about more do not match. */
+/** The same for a revoked token. The audit log has only its owner: rules with other criteria never match. */
 export function isOwnerOptedOut(owner: string, rules: readonly Exception[], now: Date): boolean {
   const named = rules.filter((rule) => rule.application === undefined && rule.description === undefined);
   return isOptedOut({ ...NO_TOKEN, user: { id: 0, username: owner } }, named, now);

@@ -14,27 +14,26 @@ import {
 interface PlanBuilderOptions {
   /** The selector in words. */
   readonly selection: string;
-  /** The context of the operation. */
   readonly context: string;
   /** Tokens that may be the caller's own credential. */
   readonly ownTokenIds: readonly number[];
   /** Whether to plan them as well, last, instead of keeping them. */
   readonly includeOwn: boolean;
-  /** What goes along; nothing where absent. */
+  /** What is revoked as well; default: nothing. */
   readonly reach?: Reach;
-  /** When refresh tokens expire: REFRESH_TOKEN_EXPIRE_SECONDS, and the present. Absent where that is not known. */
+  /** When refresh tokens expire: REFRESH_TOKEN_EXPIRE_SECONDS, and the current time. Absent if unknown. */
   readonly refreshExpiry?: { readonly lifetime: number; readonly now: Date };
 }
 
 /** The facts of a plan that are not derived from its tokens. */
 interface PlanFacts {
-  /** The ways in that are not covered. */
+  /** The access paths that are not covered. */
   readonly accessPaths: readonly AccessPath[];
-  /** Ids that were named in vain. */
+  /** Ids given but not found. */
   readonly absentIds: readonly number[];
-  /** As of {@link RevocationPlan.notSeen}; null where absent. */
+  /** As in {@link RevocationPlan.notSeen}; default: null. */
   readonly notSeen?: string | null;
-  /** The sessions that end; none where absent. */
+  /** The sessions to end; default: none. */
   readonly sessions?: PlannedSessions | null;
 }
 
@@ -43,8 +42,8 @@ const OWN_KEPT = 'may be the credential that tokenctl uses';
 const NOTHING_ALONG: Reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
 
 /**
- * Adds up a revocation plan from a stream of tokens, holding an id and a name for each of them and not
- * the tokens. Add every access token once, then every refresh token, then build.
+ * Builds a revocation plan from a stream of tokens, storing only an id and a name for each. Add every access
+ * token once, then every refresh token, then build.
  */
 export class PlanBuilder {
   readonly #options: PlanBuilderOptions;
@@ -89,10 +88,7 @@ export class PlanBuilder {
     if (refreshTokenExpiry({ created }, expiry.lifetime) < expiry.now) this.#expiredRefreshTokens += 1;
   }
 
-  /**
-   * Plans a live refresh token by itself, unless it is beside an access token that was added: then it goes
-   * with that, or is kept with it.
-   */
+  /** Plans a live refresh token unless its access token was added: it then shares that one's fate. */
   addRefreshToken(token: RefreshToken): void {
     const { id, user, accessTokenId } = token;
     const isBeside =
@@ -115,12 +111,12 @@ export class PlanBuilder {
     return this.#users.tallies().map(({ name }) => name);
   }
 
-  /** How many of the tokens so far have a refresh token that outlives them. */
+  /** Number of tokens so far with a refresh token that outlives them. */
   get tokensWithRefreshToken(): number {
     return this.#withRefreshToken;
   }
 
-  /** How many of the refresh tokens so far are expired, orphaned ones excluded; null where that is not known. */
+  /** Number of expired refresh tokens so far, without orphaned ones; null if unknown. */
   get expiredRefreshTokens(): number | null {
     return this.#options.refreshExpiry === undefined ? null : this.#expiredRefreshTokens;
   }
@@ -130,7 +126,7 @@ export class PlanBuilder {
     return new Set(this.#ownerIds.values());
   }
 
-  /** The plan; nothing is added afterwards. */
+  /** The plan. Add nothing afterwards. */
   build(facts: PlanFacts): RevocationPlan {
     const [planned, own, alone] = [
       this.#planned.takeSorted(),
@@ -168,7 +164,7 @@ export class PlanBuilder {
   }
 }
 
-/** Both lists; the first itself where there is no second, which is as long as there are tokens. */
+/** Both lists; the first one itself if the second is empty, because it may be very long. */
 function joined<Item>(first: readonly Item[], second: readonly Item[]): readonly Item[] {
   return second.length === 0 ? first : first.concat(second);
 }
@@ -188,7 +184,7 @@ function ownCredential(kept: readonly Kept[], context: string): readonly AccessP
 export class NameCounter {
   readonly #counts = new Map<string, { readonly name: string; count: number }>();
 
-  /** Counts one more. @returns The name, the same string every time. */
+  /** Counts an occurrence. @returns The name, as the same string each time. */
   add(name: string): string {
     const known = this.#counts.get(name);
     if (known === undefined) {
@@ -199,7 +195,7 @@ export class NameCounter {
     return known.name;
   }
 
-  /** The largest first, then by name. */
+  /** Largest first, then by name. */
   tallies(): Tally[] {
     return Array.from(this.#counts.values(), ({ name, count }) => ({ name, count })).sort(
       (a, b) => b.count - a.count || (a.name < b.name ? -1 : 1),
@@ -207,19 +203,19 @@ export class NameCounter {
   }
 }
 
-/** How much is hashed at a time, in bytes: a million ids make no string of seven megabytes, and no million of strings. */
+/** The number of bytes to hash at a time: avoids a string of seven megabytes, or a million strings. */
 const CHUNK = 65_536;
 /** The digits of the largest id, and a comma. */
 const MAX_ID_LENGTH = 17;
 
-/** What goes along with access tokens, as far as a digest is concerned. */
+/** What a digest covers in addition to access tokens. */
 type Along = Pick<RevocationPlan, 'reach' | 'refreshTokenIds' | 'authorizationCodeIds' | 'sessions'>;
 
 /**
- * SHA-256 (hex) over the ids in decimal, separated by commas, in the order given; where refresh tokens go
- * along followed by `;refresh_tokens=beside` and the ids of those without an access token, and where
- * authorization codes or sessions do by `;authorization_codes=` and their ids, and `;sessions=all` or the ids
- * of the users.
+ * SHA-256 (hex) over the decimal ids, separated by commas, in the given order. If refresh tokens are
+ * included, followed by `;refresh_tokens=beside` and the ids of those without an access token; for
+ * authorization codes or sessions, by `;authorization_codes=` and their ids, and `;sessions=all` or the user
+ * ids.
  */
 export function planDigest(tokenIds: readonly number[], along?: Along): string {
   const hash = createHash('sha256');

@@ -1,6 +1,6 @@
 import type { Activity } from './token.ts';
 
-/** Requests with one token, one after the other, that a gateway recorded as changes of the token. */
+/** Consecutive requests with one token that a gateway recorded as changes of the token. */
 export interface RecordedUses {
   readonly tokenId: number;
   readonly count: number;
@@ -8,14 +8,14 @@ export interface RecordedUses {
   readonly last: Date;
 }
 
-/** What a gateway does to the scope of a token while it checks a request [seen on all three layouts]. */
+/** What a gateway does to a token's scope while it checks a request [seen on all three layouts]. */
 const BEFORE = 'write';
 const DURING = 'write read';
 
 /**
- * The token of an entry that no user made: a gateway records each request with a token of the scope `write` as a change of that
- * token to `write read`, which the table does not keep. Such an entry is a use of the token.
- *
+ * The token of an entry that no user caused: a gateway records each request with a token of the scope `write`
+ * as a change of that token to `write read`, which the table does not keep. Such an entry is a use of the
+ * token.
  * @returns Null for any other entry.
  */
 export function usedToken({
@@ -30,8 +30,8 @@ export function usedToken({
 }
 
 /**
- * Folds the uses among entries, in their order: those of one token without another entry in between become one. Entries of
- * several tokens that are used at the same time do not separate each other.
+ * Merges the uses in entries, in order: consecutive uses of one token become one. Entries of several tokens
+ * that are used at the same time do not separate each other.
  */
 export function foldUses(entries: Iterable<Activity>): readonly (Activity | RecordedUses)[] {
   const folded: (Activity | RecordedUses)[] = [];

@@ -1,26 +1,23 @@
 import { basicAuthCaution, managementCommands } from './dialect.ts';
 import { patternOf, type Selector, wholeSelection } from './selector.ts';
 
-/** What an operation selected, as far as commands can name it. */
+/** The selection of an operation, as far as commands can express it. */
 export interface RemedySelection {
-  /** What the commands cover: `tokens` is a selection by criteria that no other command takes. */
+  /** What the commands cover: `tokens` is a selection by criteria that no other command accepts. */
   readonly kind: 'all' | 'users' | 'applications' | 'tokens';
-  /** The names of the users or applications. */
   readonly names: readonly string[];
-  /** The owners of the selected tokens. */
   readonly owners: readonly string[];
 }
 
 /** Where the commands of a remedy run. */
 export interface RemedyPlace {
   readonly dialect: 'controller' | 'gateway' | 'service';
-  /** The context of the operation. */
   readonly context: string;
   /** The configured context for the database of the same controller. */
   readonly databaseContext?: string | undefined;
 }
 
-/** The selection of a selector; `owners` are those of the tokens that it found. */
+/** The selection of a selector; `owners` are those of the tokens found. */
 export function selectionOf(selector: Selector, owners: readonly string[]): RemedySelection {
   const { all, users, applications } = selector;
   const isWhole = wholeSelection(selector) !== null;
@@ -34,7 +31,7 @@ export function selectionOf(selector: Selector, owners: readonly string[]): Reme
 
 const ADD_CONTEXT = 'Add a database context with `tokenctl context add`';
 
-/** How to end the refresh tokens of a selection that this target can neither list nor revoke. */
+/** How to end a selection's refresh tokens, which this target can neither list nor revoke. */
 export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const { databaseContext, dialect } = place;
   const exact = databaseContext === undefined ? null : revokeCommands(selection, databaseContext);
@@ -57,7 +54,7 @@ export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPla
     : onServer(revokeTokens, selection.names, ' --all');
 }
 
-/** How many of the refresh tokens that stay are expired, as a sentence after another; empty for none, and where it is not known. */
+/** How many remaining refresh tokens are expired, as a further sentence; empty for none, and if unknown. */
 export function expiredText({
   expiredRefreshTokens: expired,
 }: {
@@ -67,7 +64,7 @@ export function expiredText({
   return ` ${expired} of them ${expired === 1 ? 'is' : 'are'} expired: rejected, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised.`;
 }
 
-/** How to end the unredeemed authorization codes of a selection that this target can neither list nor delete. */
+/** How to end a selection's unredeemed authorization codes, which this target can neither list nor delete. */
 export function authorizationCodesRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const { context, databaseContext } = place;
   const now = databaseContext === undefined ? null : revokeCommands(selection, databaseContext);
@@ -77,7 +74,7 @@ export function authorizationCodesRemedy(selection: RemedySelection, place: Reme
   return `After they have expired, run ${again} again: it revokes tokens that were obtained with them. No management command deletes them.`;
 }
 
-/** How to end the sessions of a selection that an operation left alone. */
+/** How to end a selection's sessions that an operation did not end. */
 export function sessionsRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const { databaseContext, dialect } = place;
   const users = selection.kind === 'users' ? selection.names : selection.owners;
@@ -107,7 +104,7 @@ export function ownTokenRemedy(ids: readonly number[], context: string): string 
   return `Revoke it last with \`tokenctl tokens revoke --context ${shellWord(context)} ${flags} --include-own\`, or from another account.`;
 }
 
-/** How to keep passwords from being used instead of tokens. */
+/** How to block passwords, which work instead of tokens. */
 export function passwordsRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const command = `\`tokenctl settings basic-auth off --context ${shellWord(place.context)}\``;
   const caution = basicAuthCaution(place.dialect);
@@ -117,7 +114,7 @@ export function passwordsRemedy(selection: RemedySelection, place: RemedyPlace):
     : `Change the known passwords. ${command} turns it off for all users.${more}`;
 }
 
-/** The tokenctl commands that revoke the tokens of a selection, in backquotes; null if no command selects exactly these. */
+/** The tokenctl commands that revoke exactly a selection's tokens, in backquotes; null if there are none. */
 export function revokeCommands(
   { kind, names }: Pick<RemedySelection, 'kind' | 'names'>,
   context: string,
@@ -128,16 +125,16 @@ export function revokeCommands(
   return forNames(command, kind === 'users' ? '--user' : '--application', names.map(patternOf));
 }
 
-/** The names that one command takes at most; a longer one could not be read. */
+/** The maximum number of names per command, for readability. */
 const MAX_NAMES = 20;
-/** The names that a remedy takes at most, in several commands. */
+/** The maximum number of names in a remedy, across several commands. */
 const MAX_NAMES_OF_ALL = 200;
 
 function forUsers(users: readonly string[], context: string, command: string): string | null {
   return forNames(`tokenctl ${command} --context ${shellWord(context)}`, '--user', users);
 }
 
-/** A command for these names, or several where they are many, each in backquotes; null without names, or for too many. */
+/** One or several commands for these names, each in backquotes; null without names, or for too many. */
 function forNames(command: string, flag: string, names: readonly string[]): string | null {
   if (names.length === 0 || names.length > MAX_NAMES_OF_ALL) return null;
   const commands: string[] = [];
@@ -152,12 +149,12 @@ function tooMany(names: readonly string[]): string {
   return `${names.length} users: too many to list commands.`;
 }
 
-/** For more names than commands are printed for. */
+/** The remedy for more names than commands are printed for. */
 function againIn(databaseContext: string): string {
   return `Run the same command with \`--context ${shellWord(databaseContext)}\`.`;
 }
 
-/** A management command for these users, of which it takes one at a time. */
+/** A management command for these users, which accepts one at a time. */
 function onServer(command: string, users: readonly string[], end = ''): string {
   const [first] = users;
   // Without a name, or with an empty one, the command would act on all users.
@@ -176,7 +173,7 @@ function flagWith(flag: string, value: string): string {
   return value.startsWith('-') ? `${flag}=${shellWord(value)}` : `${flag} ${shellWord(value)}`;
 }
 
-/** A word that a POSIX shell reads as exactly this text. Control characters are escaped as bash and zsh read them. */
+/** A word that a POSIX shell reads as exactly this text. Escapes control characters for bash and zsh. */
 export function shellWord(text: string): string {
   if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(text)) return text;
   if (!/\p{Cc}/u.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,42 +1,40 @@
 import { isLeaseDue, isOpen, type Lease } from './leases.ts';
 
-/** A program whose token is renewed: it reads the token in a store. Lengths of time are in seconds. */
+/** A program whose token is rotated: it reads the token from a store. Durations are in seconds. */
 export interface Consumer {
   readonly name: string;
-  /** The controller's user; the caller where not given, as over REST. */
+  /** The controller's user; default: the caller, as over REST. */
   readonly user?: string | undefined;
   readonly scope: string;
-  /** How often it gets a new token. */
   readonly every: number;
-  /** How long each of its tokens lives. */
+  /** The lifetime of each of its tokens. */
   readonly lifetime: number;
-  /** How long the old token is accepted beside the new one, for what has read it before. */
+  /** How long the old token is accepted alongside the new one, for processes that read it earlier. */
   readonly overlap: number;
 }
 
-/** What is to be done for a consumer. */
+/** What to do for a consumer. */
 export interface RotationState {
-  /** The token that its store holds; null where that is none of its own that lives. */
+  /** The token in its store; null if that is not a live token of its own. */
   readonly current: Lease | null;
   /** Whether the store holds a value that no rotation of this consumer wrote. */
   readonly isForeign: boolean;
-  /** Whether it needs a new token now. */
   readonly isDue: boolean;
   /** Leases to end now: their values are lost, or their overlap has passed. */
   readonly toEnd: readonly Lease[];
   /** Replaced tokens whose overlap begins now. */
   readonly toLimit: readonly Lease[];
-  /** Leases that live besides the current one. */
+  /** Live leases other than the current one. */
   readonly others: readonly Lease[];
-  /** Whether its token is being made at this moment, or that is not known yet. */
+  /** Whether its token is being created right now, or this is unknown. */
   readonly isMaking: boolean;
 }
 
 /**
- * Tells from the audit log and the store alone what is to be done for a consumer, whatever was cut off before.
- *
- * @param leases All of the controller.
- * @param stored The fingerprint of what the store holds; null for nothing.
+ * Determines from the audit log and the store alone what to do for a consumer, whatever was interrupted
+ * before.
+ * @param leases All leases of the controller.
+ * @param stored The fingerprint of the store's value; null if it is empty.
  */
 export function rotationState(
   { name, every, overlap }: Consumer,
@@ -51,7 +49,7 @@ export function rotationState(
   const isInStore = ({ token }: Lease) => stored !== null && token?.fingerprint === stored;
   const current = living.find(isInStore) ?? null;
   const others = living.filter((lease) => lease !== current && lease.state !== 'making');
-  // Written and then replaced: programs may still use it. Without a current one, nothing replaces it.
+  // Written and then replaced: programs may still use it. Without a current token, nothing replaces it.
   const replaced = others.filter(({ isStored, state }) => isStored && state === 'open');
   const until = now.getTime() + overlap * 1000;
   const since = current === null ? null : Date.parse(current.token?.created ?? current.begun);

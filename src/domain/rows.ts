@@ -1,7 +1,8 @@
 /**
- * Rows that arrive a page at a time, to be read once. Of a million rows a promise for each would be most of the work, so
- * what reads all of a target takes pages, and works on each with a plain loop; `for await` gives one row after the other.
- * A page is garbage as soon as it was worked on: what waits for the next one must not hold the last.
+ * Rows that arrive page by page, to be read once. For a million rows, a promise for each would dominate the
+ * cost, so code that reads a whole target takes pages, and processes each with a plain loop; `for await`
+ * yields single rows. A processed page is garbage: code that waits for the next page must not keep the last
+ * one.
  */
 export class Rows<Row> implements AsyncIterable<Row> {
   /** The next page; null after the last. */
@@ -11,7 +12,6 @@ export class Rows<Row> implements AsyncIterable<Row> {
     this.next = next;
   }
 
-  /** The rows of a generator of pages. */
   static from<Row>(pages: AsyncIterable<readonly Row[]>): Rows<Row> {
     const iterator = pages[Symbol.asyncIterator]();
     return new Rows(async () => {
@@ -20,7 +20,7 @@ export class Rows<Row> implements AsyncIterable<Row> {
     });
   }
 
-  /** Rows that come one by one, if they do not come in pages. */
+  /** Rows that come one by one, instead of in pages. */
   static of<Row>(rows: AsyncIterable<Row>): Rows<Row> {
     if (rows instanceof Rows) return rows;
     const iterator = rows[Symbol.asyncIterator]();
@@ -30,7 +30,7 @@ export class Rows<Row> implements AsyncIterable<Row> {
     });
   }
 
-  /** Rows that are made when they are asked for. */
+  /** Rows that are created lazily. */
   static once<Row>(make: () => readonly Row[] | Promise<readonly Row[]>): Rows<Row> {
     let isMade = false;
     return new Rows(async () => {
@@ -40,7 +40,7 @@ export class Rows<Row> implements AsyncIterable<Row> {
     });
   }
 
-  /** The rows of several, one after the other. None is asked for before those ahead of it have ended. */
+  /** The rows of several sources, one after the other. None is read before the previous ones have ended. */
   static inTurn<Row>(all: Iterable<Rows<Row>>): Rows<Row> {
     const pending = all[Symbol.iterator]();
     let current = pending.next();
@@ -54,7 +54,7 @@ export class Rows<Row> implements AsyncIterable<Row> {
     });
   }
 
-  /** Other rows, made of each page in its turn. */
+  /** Maps each page lazily. */
   map<Other>(change: (page: readonly Row[]) => readonly Other[]): Rows<Other> {
     return new Rows(async () => {
       const page = await this.next();
@@ -62,7 +62,6 @@ export class Rows<Row> implements AsyncIterable<Row> {
     });
   }
 
-  /** Reads all pages. */
   async each(act: (page: readonly Row[]) => void = () => undefined): Promise<void> {
     const one = async () => {
       const page = await this.next();
@@ -72,7 +71,7 @@ export class Rows<Row> implements AsyncIterable<Row> {
     while (await one());
   }
 
-  /** For generators that make something of each page. */
+  /** For generators that process each page. */
   async *pages(): AsyncGenerator<readonly Row[], void> {
     for (let page = await this.next(); page !== null; page = await this.next()) yield page;
   }

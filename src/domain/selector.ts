@@ -3,8 +3,8 @@ import { matchesAny } from './policy/subject.ts';
 import type { ScopeWord, Token } from './token.ts';
 
 /**
- * Selects tokens. A token must match every criterion that is present; of a criterion with several values it
- * must match one. A selector without criteria is invalid: selecting every token takes `all: true`, so that
+ * Selects tokens. A token must match every criterion that is present, and one value of a criterion with
+ * several values. A selector without criteria is invalid: selecting every token takes `all: true`, so that
  * missing flags never revoke everything.
  */
 export interface Selector {
@@ -13,39 +13,36 @@ export interface Selector {
   readonly ids?: readonly number[];
   /** User names, exactly. */
   readonly users?: readonly string[];
-  /**
-   * The ids of `users`: then these alone select, whatever the users are called by now, and the names are for messages. Never
-   * without `users`.
-   */
+  /** The ids of `users`: they decide, even after renames; names are for messages. Never without `users`. */
   readonly userIds?: readonly number[];
   /** Application names, exactly. */
   readonly applications?: readonly string[];
-  /** The same for `applications`. */
+  /** The ids of `applications`, with the same rules. */
   readonly applicationIds?: readonly number[];
-  /** Leaves out the tokens of users whose name is one of these, or matches one as a pattern with `*` and `?`. */
+  /** Excludes the tokens of users with one of these names or patterns (`*` and `?`). */
   readonly notUsers?: readonly string[];
   /** The same for applications. Personal access tokens stay. */
   readonly notApplications?: readonly string[];
   /** Tokens whose scope includes this word. */
   readonly scope?: ScopeWord;
-  /** Whose description is one of these, or matches one as a pattern with `*` and `?`. */
+  /** Tokens with one of these descriptions or patterns (`*` and `?`). */
   readonly descriptions?: readonly string[];
-  /** Made before this instant. */
+  /** Created before this instant. */
   readonly createdBefore?: Date;
-  /** Made at this instant or later. */
+  /** Created at this instant or later. */
   readonly createdSince?: Date;
-  /** Last used before this instant, or never used and made before it. */
+  /** Last used before this instant, or never used and created before it. */
   readonly unusedSince?: Date;
   readonly neverUsed?: true;
   /** Expired at or before this instant. */
   readonly expiredAt?: Date;
   /** Expires after this instant. */
   readonly expiresAfter?: Date;
-  /** No token: what a selection comes to if no user is deactivated and only those are meant. */
+  /** No token: the result of a selection of deactivated users only, if there are none. */
   readonly none?: true;
 }
 
-/** What a criterion asks of a column of the access token; `used` is its last use, or its creation if it was never used. */
+/** A comparison with a column of the access token; `used` is its last use, or its creation if never used. */
 export type Comparison =
   | { readonly column: 'created' | 'expires'; readonly is: '<' | '<=' | '>' | '>='; readonly to: Date }
   | { readonly column: 'used'; readonly is: '<'; readonly to: Date }
@@ -54,7 +51,7 @@ export type Comparison =
   /** To one of these patterns. */
   | { readonly column: 'description'; readonly is: 'like'; readonly to: readonly string[] };
 
-/** The criteria about the token itself, each by what it compares: targets make their queries from it, pages their filters. */
+/** The criteria about the token itself, with comparisons: targets build queries from them, pages filters. */
 const COMPARISONS = {
   scope: (word: ScopeWord) => ({ column: 'scope', is: 'with', to: word }),
   descriptions: (patterns: readonly string[]) => ({ column: 'description', is: 'like', to: patterns }),
@@ -71,12 +68,11 @@ const COMPARISONS = {
   >]-?: (value: NonNullable<Selector[Name]>) => Comparison;
 };
 
-/** The criteria of a selector that are about the token itself. */
 export type TokenCriteria = {
   readonly [Name in keyof typeof COMPARISONS]?: Selector[Name] | undefined;
 };
 
-/** What criteria compare; a token has to meet all of it. */
+/** The comparisons of criteria; a token must match all of them. */
 export function comparisonsOf(criteria: TokenCriteria): Comparison[] {
   const of = <Name extends keyof TokenCriteria>(name: Name): Comparison[] => {
     const value = criteria[name];
@@ -94,8 +90,9 @@ const ORDERS = {
 };
 
 /**
- * Whether a token meets a comparison; false for its last use where the target does not tell it. As in the queries of targets, each
- * way to compare is looked up by its name: a new one is an error of types until all know it, where it would select too much.
+ * Whether a token matches a comparison; false for its last use if the target does not show it. As in the
+ * targets' queries, each comparison is looked up by name: a new one is a type error until all of them support
+ * it, since otherwise too much would be selected.
  */
 export function meets(token: Token, comparison: Comparison): boolean {
   switch (comparison.column) {
@@ -115,8 +112,8 @@ export function meets(token: Token, comparison: Comparison): boolean {
 }
 
 /**
- * A selection as it is written: names may be patterns, and users can be selected by their state. It is
- * resolved with a target to the exact names of a {@link Selector}.
+ * A selection as entered: names may be patterns, and users can be selected by their state. It is resolved at
+ * a target to the exact names of a {@link Selector}.
  */
 export interface Selection
   extends Omit<Selector, 'users' | 'userIds' | 'applications' | 'applicationIds' | 'none'> {
@@ -130,27 +127,27 @@ export interface Selection
   readonly ownerInactive?: true;
 }
 
-/** Whether a selection means users by what they are members and administrators of. */
+/** Whether a selection selects users by organization or team. */
 export function isByGroup({ organizations, teams }: Selection): boolean {
   return organizations !== undefined || teams !== undefined;
 }
 
-/** A name, or a pattern in which `*` is any characters and `?` one; a backslash before them makes them plain. */
+/** A name, or a pattern: `*` stands for any characters, `?` for one; a backslash makes them literal. */
 export interface NamePattern {
   readonly pattern: string;
 }
 
-/** The one name that a pattern means; null if it has a wildcard. */
+/** The literal name of a pattern; null if it has a wildcard. */
 export function exactName(pattern: string): string | null {
   return /(?<!\\)[*?]/.test(pattern) ? null : pattern.replaceAll(/\\([*?])/g, '$1');
 }
 
-/** A name as the pattern that means exactly this name. */
+/** The pattern that matches exactly this name. */
 export function patternOf(name: string): string {
   return name.replaceAll(/[*?]/g, '\\$&');
 }
 
-/** Whether a selector's negations leave out a token; for targets, which have no filter for patterns. */
+/** Whether a selector's negations exclude a token; for targets, which have no filter for patterns. */
 export function isLeftOut(
   { notUsers, notApplications }: Selector,
   { user, application }: Pick<Token, 'user' | 'application'>,
@@ -161,7 +158,7 @@ export function isLeftOut(
   );
 }
 
-/** Of a page of tokens, those that a selector's negations keep. */
+/** The tokens of a page that a selector's negations keep. */
 export function keptOf<Kept extends Pick<Token, 'user' | 'application'>>(
   page: readonly Kept[],
   selector: Selector,
@@ -172,19 +169,18 @@ export function keptOf<Kept extends Pick<Token, 'user' | 'application'>>(
 }
 
 /**
- * The users and applications of a selector that has no other criteria: it also means what these users and
- * applications have in addition to access tokens. Null if it has a criterion that only an access token can
- * meet.
+ * The users and applications of a selector that has no other criteria: it also covers what these have in
+ * addition to access tokens. Null if it has a criterion that only an access token can match.
  */
 export function wholeSelection(selector: Selector): Whose | null {
   const { all: _all, users: _u, userIds: _i, applications: _a, applicationIds: _j, ...others } = selector;
   return Object.values(others).some((value) => value !== undefined) ? null : whoseOf(selector);
 }
 
-/** Whose and from which applications: what a selector of tokens of any kind may have. */
+/** The owner criteria, which selectors of tokens of any kind can have. */
 export type Whose = Pick<Selector, 'users' | 'userIds' | 'applications' | 'applicationIds'>;
 
-/** The users and applications of a selector, without its other criteria. */
+/** The owner criteria of a selector. */
 export function whoseOf({ users, userIds, applications, applicationIds }: Whose): Whose {
   return {
     ...(users !== undefined && { users }),
@@ -229,13 +225,12 @@ function requireValue(name: string, value: unknown): void {
 /** How many values are named before "and N more". */
 const NAMED = 5;
 
-/** Words for users and applications, where names alone do not say how they were selected. */
+/** Words for users and applications if names alone do not say how they were selected. */
 export interface SelectorWords {
   readonly users?: string | undefined;
   readonly applications?: string | undefined;
 }
 
-/** What a selection of all tokens is called. */
 export const EVERY_TOKEN = 'every token';
 
 /** The selector in words, as one phrase: for plans, questions and the audit log. */
@@ -269,14 +264,14 @@ function expiryWords({ expiredAt, expiresAfter }: Selector): string | undefined 
   return expiredAt === undefined ? after : `${after} and by ${toTheSecond(expiredAt)}`;
 }
 
-/** Values as alternatives, a few of them by name: `alice, bob or 3 more`. */
+/** Values as alternatives, some of them by name: `alice, bob or 3 more`. */
 export function formatAlternatives(values: readonly (string | number)[]): string {
   const named = values.slice(0, NAMED);
   const more = values.length - named.length;
   return more === 0 ? named.join(' or ') : `${named.join(', ')} or ${more} more`;
 }
 
-/** A time for people, without milliseconds. */
+/** A displayed time, without milliseconds. */
 function toTheSecond(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
 }

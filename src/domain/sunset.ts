@@ -1,6 +1,6 @@
 import type { LeasedToken } from './leases.ts';
 
-/** A token that is to get an end, and when it was last used; null for never or not known. */
+/** A token that should get an end, and its last use; null for never or unknown. */
 export interface EndlessToken extends LeasedToken {
   readonly scope: string;
   readonly lastUsed: Date | null;
@@ -12,7 +12,6 @@ export interface OwnersTokens {
   readonly tokens: readonly EndlessToken[];
 }
 
-/** The tokens of one owner, and when they end. */
 export interface OwnersEnd extends OwnersTokens {
   readonly until: Date;
 }
@@ -20,15 +19,15 @@ export interface OwnersEnd extends OwnersTokens {
 /** How ends are spread. */
 export interface Spread {
   readonly now: Date;
-  /** How many days from now the first ends are, at least: owners are told before. */
+  /** The earliest end, in days from now: owners are notified before. */
   readonly notice: number;
-  /** How many days from now the last ends are, at most. */
+  /** The latest end, in days from now. */
   readonly days: number;
-  /** How many tokens may end on one day; an owner with more has a day alone. */
+  /** The maximum number of tokens per day; an owner with more has a day alone. */
   readonly perDay: number;
-  /** Whether they end on Saturdays and Sundays as well. */
+  /** Whether to include Saturdays and Sundays. */
   readonly weekends: boolean;
-  /** How many tokens end on which days already, by the days' ISO dates. */
+  /** Number of tokens that already end on each day, by ISO date. */
   readonly taken?: ReadonlyMap<string, number>;
 }
 
@@ -37,16 +36,15 @@ const DAY_MS = 86_400_000;
 const HOUR = 14;
 
 /**
- * Spreads the ends of tokens over days: all of one owner on one day, those that are not used first, so that what is missed shows
+ * Spreads the ends of tokens over days: all of one owner on one day, unused ones first, so that mistakes show
  * early and in few places.
- *
  * @returns Null if there are too few days for so many tokens.
  */
 export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): readonly OwnersEnd[] | null {
   const days = daysOf(spread);
   const total = owners.reduce((sum, { tokens }) => sum + tokens.length, 0);
   const sorted = inOrder(owners);
-  // Owners with many tokens leave days half full: as few a day as fit all the same.
+  // Owners with many tokens leave days half full: uses the smallest number per day that fits.
   let most = Math.min(spread.perDay, Math.ceil(total / Math.max(1, days.length)));
   for (;;) {
     const ends = filled(sorted, { ...spread, days, most });
@@ -55,9 +53,9 @@ export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): rea
   }
 }
 
-/** How many days are needed at least where {@link spreadEnds} has too few. */
+/** The minimum number of days that {@link spreadEnds} needs. */
 export function daysNeeded(owners: readonly OwnersTokens[], spread: Spread): number {
-  // A day for each owner, and those that are taken, twice for the weekends.
+  // A day for each owner and each taken day, doubled for weekends.
   const enough = spread.notice + 2 * (owners.length + (spread.taken?.size ?? 0) + 2);
   const days = daysOf({ ...spread, days: enough });
   const last = filled(inOrder(owners), { ...spread, days, most: spread.perDay })?.at(-1)?.until;
@@ -112,7 +110,6 @@ function daysOf(spread: Spread): readonly Date[] {
   );
 }
 
-/** The day of an instant, in UTC, as an ISO date. */
 export function dateOf(at: Date): string {
   return at.toISOString().slice(0, 10);
 }

@@ -1,7 +1,7 @@
 import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import type { Token } from './token.ts';
 
-/** A token in a snapshot: what is compared. Times are RFC 3339. */
+/** A token in a snapshot: the compared fields. Times are RFC 3339. */
 export interface SnapshotToken {
   readonly id: number;
   readonly user: Token['user'];
@@ -11,30 +11,28 @@ export interface SnapshotToken {
   readonly description: string;
   readonly created: string;
   readonly expires: string;
-  /** Null for never; missing where the target does not tell. */
+  /** Null for never; missing if the target does not show it. */
   readonly lastUsed?: string | null;
 }
 
-/** What became of a token between two snapshots. */
 export type TokenChange = 'new' | 'gone' | 'widened' | 'newly_used' | 'newly_idle';
 
-/** A token that changed, as it is now, or was last. */
+/** A changed token in its current, or last known, state. */
 export interface ChangedToken {
   readonly change: TokenChange;
   readonly token: SnapshotToken;
 }
 
 interface Side {
-  /** When it was taken, by the clock of the controller. */
+  /** When it was taken, by the controller's clock. */
   readonly at: Date;
   readonly tokens: readonly SnapshotToken[];
 }
 
 /**
- * What changed between two snapshots: tokens that are new or gone, whose scope was read and allows writing now, that were never
- * used before, or that no one used for a while, counted to the time of each snapshot. A token may be in several.
- *
- * @param idleFor In milliseconds: for how long an idle token was not used, or if never, for how long it exists.
+ * The changes between two snapshots: tokens that are new or gone, whose scope now also allows writing, that
+ * were never used before, or that became idle, as of each snapshot's time. A token may be in several.
+ * @param idleFor In milliseconds: how long an idle token was not used, or has existed if it was never used.
  */
 export function compareTokens(before: Side, after: Side, idleFor: number): readonly ChangedToken[] {
   const earlier = new Map(before.tokens.map((token) => [token.id, token]));
@@ -57,5 +55,5 @@ export function compareTokens(before: Side, after: Side, idleFor: number): reado
   return [...changed, ...Array.from(earlier.values(), (token) => ({ change: 'gone', token }) as const)];
 }
 
-/** In the order in which they are told. */
+/** In the order of display. */
 export const CHANGES: readonly TokenChange[] = ['new', 'gone', 'widened', 'newly_used', 'newly_idle'];

@@ -2,8 +2,8 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { managementCommands } from './dialect.ts';
 
 /**
- * Refuses a token that the REST API cannot make: users create tokens only for themselves, and a controller
- * 24.6.1 and a gateway ignore the expiry of a request, and use their setting [seen]. Throws `unsupported`.
+ * Refuses a token that the REST API cannot create: users create tokens only for themselves, and a controller
+ * 24.6.1 and a gateway ignore the requested expiry, and use their setting [seen]. Throws `unsupported`.
  */
 export function requireRestCreates(
   { user, lifetime }: { user?: string | undefined; lifetime?: number | undefined },

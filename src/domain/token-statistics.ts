@@ -9,7 +9,7 @@ export interface Bar {
   readonly tokens: number;
 }
 
-/** How far ahead days are counted singly: a year. */
+/** The number of days that are counted individually: a year. */
 const CALENDAR_DAYS = 366;
 
 const AGES: readonly (readonly [days: number, label: string])[] = [
@@ -20,7 +20,7 @@ const AGES: readonly (readonly [days: number, label: string])[] = [
   [730, 'up to 2 years'],
   [Number.POSITIVE_INFINITY, 'older'],
 ];
-/** The steps of the last use: days ago, and what that is called. The last one is open. */
+/** The steps of the last use: days ago, and their label. The last one is open-ended. */
 export const useSteps: readonly (readonly [days: number, label: string])[] = [
   [1, 'within a day'],
   [7, 'within a week'],
@@ -29,7 +29,7 @@ export const useSteps: readonly (readonly [days: number, label: string])[] = [
   [365, 'within a year'],
   [Number.POSITIVE_INFINITY, 'longer ago'],
 ];
-/** The steps of the expiry: days from now, and what that is called. The first one is expired, the last one is open. */
+/** The steps of the expiry: days from now, and their label. The first is expired, the last open-ended. */
 export const expirySteps: readonly (readonly [days: number, label: string])[] = [
   [0, 'expired'],
   [7, 'within a week'],
@@ -43,8 +43,8 @@ export const expirySteps: readonly (readonly [days: number, label: string])[] = 
 const NEVER = 'never';
 
 /**
- * Counts tokens by age, scope, last use and day of expiry, in a few hundred numbers however many there are.
- * Where tokens do not carry their last use, the target's own selections give it coarsely.
+ * Counts tokens by age, scope, last use and day of expiry, in a few hundred numbers, however many there are.
+ * If tokens do not include their last use, the target's own selections provide it approximately.
  */
 export class TokenStatistics {
   readonly #facts: Facts;
@@ -57,7 +57,7 @@ export class TokenStatistics {
   readonly #kinds = { personal: 0, ofApplications: 0 };
   readonly #expiries = { expired: 0, later: 0, never: 0 };
 
-  /** @param unusedDays The days of which `Facts.unusedTokenIds` tells. */
+  /** @param unusedDays The days that `Facts.unusedTokenIds` is about. */
   constructor(facts: Facts, { unusedDays }: { unusedDays: number }) {
     this.#facts = facts;
     this.#unusedDays = unusedDays;
@@ -78,22 +78,21 @@ export class TokenStatistics {
     return bars(this.#ages);
   }
 
-  /** Soonest first; in effect never comes last. */
+  /** Soonest first; tokens that practically never expire come last. */
   byExpiry(): Bar[] {
     return bars(this.#expirySteps);
   }
 
-  /** Most first. */
+  /** In descending order. */
   byScope(): Bar[] {
     return bars(this.#scopes).sort((one, other) => other.tokens - one.tokens);
   }
 
-  /** How many are personal access tokens, and how many are of an application. */
   byKind(): { readonly personal: number; readonly ofApplications: number } {
     return { ...this.#kinds };
   }
 
-  /** Most recent first, those that were never used last. */
+  /** Most recent first, never used ones last. */
   byLastUse(): Bar[] {
     const order = [...useSteps.map(([, label]) => label), ...this.#coarseLabels(), NEVER];
     const known = order.filter((label) => this.#uses.has(label) || useSteps.some(([, use]) => use === label));
@@ -103,12 +102,12 @@ export class TokenStatistics {
       .filter(({ tokens }) => !coarse || tokens > 0);
   }
 
-  /** How many tokens expire on each of the next days (UTC), from today on. */
+  /** Number of tokens that expire on each of the next days (UTC), starting today. */
   calendar(): readonly number[] {
     return [...this.#calendar];
   }
 
-  /** How many have expired, expire after the calendar's end, and expire in effect never. */
+  /** Number of tokens that have expired, expire after the calendar's end, and practically never expire. */
   outsideCalendar(): { readonly expired: number; readonly later: number; readonly never: number } {
     return { ...this.#expiries };
   }

@@ -1,10 +1,10 @@
 /**
- * What was tried of each version of a controller and each layout of a gateway: one description, from which tokenctl takes what it
- * assumes, what `context check` says, and the table in `docs/compatibility.md`. Each outcome was seen on that version, by the act and
- * the requests after it; null where nothing was seen.
+ * The test results of each version of a controller and each layout of a gateway: the single source for
+ * tokenctl's assumptions, for `context check`, and for the table in `docs/compatibility.md`. Each outcome was
+ * seen on that version, by performing the action and further requests; null if nothing was seen.
  */
 
-/** A version of a controller, or a layout of a gateway, that tokenctl was tried on. */
+/** A version of a controller, or a layout of a gateway, that tokenctl was tested on. */
 const TRIED = [
   { id: 'awx-21.14.0', dialect: 'controller', version: '21.14.0', name: 'AWX 21.14.0' },
   { id: 'awx-23.5.1', dialect: 'controller', version: '23.5.1', name: 'AWX 23.5.1' },
@@ -22,20 +22,20 @@ const TRIED = [
 
 export type TriedId = (typeof TRIED)[number]['id'];
 
-/** Every version and layout that was tried, in the order of their age. */
+/** All tested versions and layouts, by age. */
 export const triedVersions: readonly { readonly id: TriedId; readonly name: string }[] = TRIED;
 
 type Outcomes = Readonly<Record<TriedId, string | null>>;
 
-/** Something that an act does at a target. */
+/** The effect of an action at a target. */
 interface Effect {
-  /** What it is about, as the beginning of a sentence. */
+  /** The action, as the beginning of a sentence. */
   readonly what: string;
-  /** What became of it, by version. */
+  /** The outcome by version. */
   readonly seen: Outcomes;
-  /** In what it was seen, for the table in the docs. */
+  /** Where it was seen, for the table in the docs. */
   readonly where: string;
-  /** What is assumed where nothing was seen: the worst. */
+  /** The assumption if nothing was seen: the worst case. */
   readonly assumed: string;
 }
 
@@ -44,7 +44,7 @@ const same = (outcome: string): Outcomes => ({
   ...{ 'gateway-plain': outcome, gateway: outcome, 'gateway-newest': outcome },
 });
 
-/** What acts do, as far as it differs or matters. */
+/** The effects of actions that differ between versions or matter. */
 export const effects = {
   orphaned_refresh: {
     what: 'A refresh token whose access token was revoked is',
@@ -108,7 +108,7 @@ export const effects = {
   },
 } as const satisfies Readonly<Record<string, Effect>>;
 
-/** What the tables of each version hold, as far as it differs. tokenctl goes by the tables that it finds. */
+/** The tables of each version, as far as they differ. tokenctl uses the tables that it finds. */
 export const layouts = {
   tokens: {
     what: 'Tokens are stored',
@@ -147,27 +147,27 @@ export const layouts = {
 
 export type EffectName = keyof typeof effects;
 
-/** A target, as far as its version tells what it does. */
+/** The parts of a target that identify its version. */
 interface VersionedTarget {
   readonly dialect: 'controller' | 'gateway' | 'service';
   readonly version: string | null;
 }
 
 export interface Standing {
-  /** `unknown`: the target states no version, or one of another numbering. */
+  /** `unknown`: the target states no version, or one with another numbering. */
   readonly standing: 'tried' | 'between' | 'newer' | 'older' | 'unknown';
-  /** The versions that it is, or lies between: what they agree in is known of it. */
+  /** The versions that it is, or is between: what they have in common is known for it. */
   readonly like: readonly TriedId[];
 }
 
 export function standingOf({ dialect, version }: VersionedTarget): Standing {
-  // The service follows this controller.
+  // The service behaves like this controller.
   if (dialect === 'service') return { standing: 'tried', like: ['awx-24.6.1'] };
   const known = TRIED.filter((each) => each.dialect === dialect);
-  // A gateway does not state which it is: what all of them do is known.
+  // A gateway does not state its version: what all of them do is known.
   if (dialect === 'gateway') return { standing: 'unknown', like: known.map(({ id }) => id) };
   const own = numbersOf(version);
-  // Another numbering than that of AWX.
+  // A numbering other than AWX's.
   if (own === null || (own[0] ?? 0) < 10) return { standing: 'unknown', like: [] };
   const order = known.map(({ id, version: tried }) => ({ id, sign: compare(own, numbersOf(tried) ?? []) }));
   const same = order.find(({ sign }) => sign === 0);
@@ -178,7 +178,7 @@ export function standingOf({ dialect, version }: VersionedTarget): Standing {
   return { standing: 'between', like: [before.id, after.id] };
 }
 
-/** Major, minor, patch, and the number of a development version, which is before the release. */
+/** Major, minor, patch, and the number of a development version, which precedes the release. */
 function numbersOf(version: string | null): readonly number[] | null {
   const found = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:\.dev(\d{1,9}))?/.exec(version ?? '');
   if (found === null) return null;
@@ -191,9 +191,8 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return index === -1 ? 0 : Math.sign((a[index] ?? 0) - (b[index] ?? 0));
 }
 
-/** What is known of an effect at a target. */
 export interface KnownEffect {
-  /** Null where nothing was seen on a version that it is, or lies between, or where these differ. */
+  /** Null if nothing was seen on a version that it is, or is between, or if these differ. */
   readonly outcome: string | null;
   /** Where it was seen. */
   readonly seenOn: readonly string[];
@@ -201,13 +200,13 @@ export interface KnownEffect {
 
 const OWN_SERVICE = "tokenctl's own service";
 
-/** Where the service, which otherwise follows the controller of {@link standingOf}, does better; its tests show it. */
+/** Effects in which the service does better than the controller of {@link standingOf}; its tests show it. */
 const OF_SERVICE: Partial<Record<EffectName, string>> = {
   deactivated_tokens: 'refused',
   application_lifetimes: 'the new lifetime',
 };
 
-/** What an act does at a target, by the versions that were tried. */
+/** The effect of an action at a target, from the tested versions. */
 export function knownEffect(name: EffectName, target: VersionedTarget): KnownEffect {
   const own = target.dialect === 'service' ? OF_SERVICE[name] : undefined;
   if (own !== undefined) return { outcome: own, seenOn: [OWN_SERVICE] };
@@ -219,22 +218,22 @@ export function knownEffect(name: EffectName, target: VersionedTarget): KnownEff
   return { outcome, seenOn: TRIED.filter(({ id }) => like.includes(id)).map((each) => each.name) };
 }
 
-/** Whether controllers of this version may have the newer tables of roles: not if those that it is, or lies between, have none. */
+/** Whether controllers of this version may have the newer role tables, by the nearest tested versions. */
 export function mayHaveNewerRoles(version: string | null): boolean {
   const { like } = standingOf({ dialect: 'controller', version });
   return like.length === 0 || like.some((id) => layouts.roles.seen[id] !== 'older roles');
 }
 
-/** How a target stands to the versions that were tried, and what follows, for people and for JSON. */
+/** How a target relates to the tested versions, and the consequences, for display and for JSON. */
 export interface Compatibility {
   readonly standing: Standing['standing'];
   /** As a phrase: `with this version`. */
   readonly text: string;
-  /** What tokenctl assumes, by effect: what was seen, or the worst where nothing was. */
+  /** tokenctl's assumptions, by effect: what was seen, or the worst case if nothing was. */
   readonly effects: Readonly<Record<EffectName, { readonly outcome: string; readonly isKnown: boolean }>>;
 }
 
-/** How a target stands to the versions that were tried, and what follows from that for each effect. */
+/** How a target relates to the tested versions, and the consequences for each effect. */
 export function compatibilityOf(target: VersionedTarget): Compatibility {
   const { standing, like } = standingOf(target);
   const found = Object.entries(effects).map(([name, { assumed }]) => {
@@ -266,7 +265,7 @@ function standingText(
     case 'unknown':
       if (dialect === 'gateway')
         return 'with three layouts of gateways; this gateway does not report its version';
-      // A role that was made before this right was documented.
+      // A role that was created before this right was documented.
       if (version === null)
         return 'unknown: no control node states a version, or the database role lacks GRANT SELECT (version, node_type) ON main_instance';
       return isOfPlatform({ dialect, version })
@@ -275,14 +274,14 @@ function standingText(
   }
 }
 
-/** Whether it is an automation controller of a platform: these count from 4. Which AWX each is made of was not seen. */
+/** Whether it is a platform's automation controller: these count from 4. Their AWX versions are unknown. */
 function isOfPlatform({ dialect, version }: VersionedTarget): boolean {
   return dialect === 'controller' && numbersOf(version)?.[0] === 4;
 }
 
 /**
- * The effects of which nothing was seen at a target, and what is assumed, as sentences. None for the controller of a platform, of which
- * nothing was: its {@link Compatibility.text} says so in one.
+ * The effects without any test result at a target, with the assumptions, as sentences. Empty for the
+ * controller of a platform, which has none at all: its {@link Compatibility.text} says so.
  */
 export function assumptions(target: VersionedTarget): readonly string[] {
   if (isOfPlatform(target)) return [];

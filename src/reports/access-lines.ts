@@ -9,10 +9,10 @@ const STATES: Readonly<Record<AccessPath['state'], string>> = {
 };
 
 /**
- * The ways in, each with its state, what that rests on, and what to do about it: those that an operation was
- * to close, then those that it leaves as they are. Empty without any.
- *
- * @param whose The users or applications whose ways in they are. A few are named where all are closed: others may be open.
+ * The access paths, each with its state, the basis of that, and what to do about it: covered ones first, then
+ * those that the operation leaves open. Empty without paths.
+ * @param whose The users or applications of the access paths. Some are named if all paths are closed: others
+ * may be open.
  */
 export function accessParts(paths: readonly AccessPath[], whose: readonly string[] = []): Document {
   const covered = paths.filter((each) => each.covered);
@@ -42,7 +42,7 @@ function linesOf(each: AccessPath): Lines {
   ];
 }
 
-/** What a plan does not cover, in one line; empty without any. */
+/** What a plan does not cover, in one line; empty if it covers everything. */
 export function notCovered(paths: readonly AccessPath[]): Part {
   const left = paths.filter(({ covered, state }) => !covered && state !== 'closed');
   return lines(
@@ -50,7 +50,7 @@ export function notCovered(paths: readonly AccessPath[]): Part {
   );
 }
 
-/** The name of a way in, with the number that is left where that is known. */
+/** The name of an access path, with the number remaining if known. */
 function nameText({ path, covered, count }: AccessPath): string {
   return count === undefined || covered ? pathName(path) : `${pathName(path)} (${numberText(count)})`;
 }

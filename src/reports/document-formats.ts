@@ -2,7 +2,7 @@ import { type Document, type Fact, type Line, type Part, partsOf, plainText, typ
 import { html, PAGE_END, pageStart } from './html.ts';
 import { numberText, printable } from './tables/text.ts';
 
-/** A document as it comes: a long one is not held as a whole. */
+/** A document as it arrives: a long one is not held in memory. */
 type Parts = Document | AsyncIterable<Part>;
 
 /** The styles of a document, in addition to those of the audit report. */
@@ -35,14 +35,14 @@ function presentParts(parts: Parts): Iterable<Part> | AsyncIterable<Part> {
   return Symbol.asyncIterator in parts ? parts : partsOf(parts);
 }
 
-/** Escaped, and no number of a duration is parted from its unit where a line breaks, nor a time or a flag in itself. */
+/** Escapes text, and keeps durations with their unit, times and flags from being broken across lines. */
 function htmlText(text: string): string {
   return html(text)
     .replace(/(?<=\d) (?=(?:ms|s|min|h|d)\b)/g, '&nbsp;')
     .replace(WHOLE, '<span class="nb">$&</span>');
 }
 
-/** What is read as one word although it has hyphens: instants and days, and flags of commands. */
+/** Hyphenated text that must not be broken: instants, dates, and flags of commands. */
 const WHOLE = /\b\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<![\w-])--[a-z][a-z-]*/g;
 
 function htmlPart(part: Part): string {
@@ -71,7 +71,7 @@ ${part.rows.map((row) => `<tr>${row.map((cell, place) => htmlCell(cell, place ==
   }
 }
 
-/** A cell; on a phone it has the title of its column beside it, as its row is a list there. */
+/** A cell. On a phone, where a row is displayed as a list, it has its column's title next to it. */
 function htmlCell(cell: string, title: string | null | undefined): string {
   const about = title == null ? ' class="fixed"' : cell === '' ? '' : ` data-label="${html(title)}"`;
   return `<td${about}>${htmlText(cell)}</td>`;
@@ -110,7 +110,7 @@ function markdownPart(part: Part): string {
         .map((row, place) => `| ${row.map((cell) => (place === 1 ? cell : markdown(cell))).join(' | ')} |\n`)
         .join('');
     case 'code':
-      // Indented: nothing in a line can end the block.
+      // Indented, so that no line can end the block.
       return part.lines.map((line) => `    ${printable.value(line)}\n`).join('');
   }
 }
@@ -131,7 +131,7 @@ function isStrong(part: Part): boolean {
   return part.kind === 'lines' && part.strong === true;
 }
 
-/** The lines of a part: those that are not indented as paragraphs, the others in lists. */
+/** The lines of a part: unindented ones as paragraphs, the others in lists. */
 function paragraphsAndLists(part: Extract<Part, { kind: 'lines' | 'counts' | 'picture' }>) {
   const groups: (string | { readonly text: string; readonly depth: number }[])[] = [];
   for (const line of linesOf(part)) {

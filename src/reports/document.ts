@@ -1,39 +1,39 @@
 import { numberText, type Paint, printable, type Tone, unpainted } from './tables/text.ts';
 
-/** What is left out, so that a condition can be written where a line or a part would be. */
+/** An omitted value, which allows a condition in place of a line or a part. */
 export type Absent = null | undefined | false | '';
 
 interface Toned {
   readonly word: string;
   readonly tone: Tone;
-  /** What stands for them once a plan is confirmed. */
+  /** The replacement once a plan is confirmed. */
   readonly confirmed?: string;
 }
 
-/** Texts are plain: the renderers escape them. */
+/** Plain text: the renderers escape it. */
 export type Text = string | readonly (string | Toned)[];
 
 export type Line =
   | string
   | {
       readonly text: Text;
-      /** How deep it is indented; 0 by default. */
+      /** The indentation level; 0 by default. */
       readonly depth?: number | undefined;
-      /** Of a step: it stands before the text. */
+      /** For a step: shown before the text. */
       readonly number?: number | undefined;
-      /** What stands after the text, to be copied. */
+      /** Shown after the text, to be copied. */
       readonly commands?: readonly string[] | undefined;
-      /** How something ended (`done`, `OPEN`), in a column of its own. */
+      /** The result (`done`, `OPEN`), in a separate column. */
       readonly mark?: string | undefined;
-      /** What the console says instead, which does itself what the text has a command for; nothing if it is empty. */
+      /** The text in the console, which can do itself what the text has a command for; omitted if empty. */
       readonly inConsole?: string | undefined;
-      /** It says nothing about this run in particular: a page folds it. */
+      /** It is not specific to this run: a page folds it. */
       readonly usual?: boolean | undefined;
-      /** The user whose account it is about, and whether that stays deactivated. */
+      /** The user it is about, and whether that user stays deactivated. */
       readonly account?: { readonly name: string; readonly staysDeactivated: boolean } | undefined;
     }
   | {
-      /** Under those of the lines above and below, numbers at the right. */
+      /** Aligned with the lines above and below, numbers on the right. */
       readonly columns: readonly (number | string | Toned)[];
       readonly depth?: number | undefined;
     };
@@ -50,7 +50,7 @@ export interface Facts {
   readonly facts: readonly Fact[];
 }
 
-/** A part of a document, set apart from the others. A part without content is left out. */
+/** A part of a document, separated from the others. A part without content is omitted. */
 export type Part =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
   /** Sentences, and indented lines as lists. */
@@ -58,7 +58,7 @@ export type Part =
       readonly kind: 'lines';
       readonly lines: readonly Line[];
       readonly strong?: boolean | undefined;
-      /** What they say in a few words: the console shows that, and the lines once they are unfolded. */
+      /** A short summary: the console shows it, and the lines once unfolded. */
       readonly fold?: string | undefined;
     }
   | Facts
@@ -67,7 +67,7 @@ export type Part =
       readonly kind: 'counts';
       readonly title?: string | undefined;
       readonly counts: readonly (readonly [count: number, what: string])[];
-      /** What is not shown of them. */
+      /** What is omitted. */
       readonly rest?: string | undefined;
     }
   | {
@@ -77,13 +77,13 @@ export type Part =
     }
   /** Lines to be copied, such as commands. */
   | { readonly kind: 'code'; readonly lines: readonly string[] }
-  /** A picture for HTML, as finished SVG, and the lines that stand for it elsewhere. */
+  /** A picture for HTML, as finished SVG, and the lines that replace it elsewhere. */
   | { readonly kind: 'picture'; readonly svg: string; readonly lines: readonly Line[] };
 
-/** Text for people as data. The renderers for terminals, HTML and Markdown lay it out. */
+/** Text for display, as data. The renderers for terminals, HTML and Markdown lay it out. */
 export type Document = readonly (Part | Absent)[];
 
-/** A line that says nothing about a run in particular. */
+/** A line that is not specific to a run. */
 export function usual(text: Text): { readonly text: Text; readonly usual: true } {
   return { text, usual: true };
 }
@@ -94,8 +94,8 @@ interface TonedLine {
 }
 
 /**
- * Makes a tag for a line whose first words say how something is: those before the first colon or full stop of its own words.
- * What is filled in neither ends nor begins them, so that no name gets a color or loses one.
+ * Creates a tag for a line whose first words state a result: the words before the first colon or full stop of
+ * the template. Inserted values neither end nor start them, so that no name gains or loses color.
  */
 function toned(tone: Tone) {
   return (own: readonly string[], ...values: readonly (string | number)[]): TonedLine => {
@@ -109,7 +109,7 @@ function toned(tone: Tone) {
   };
 }
 
-/** A tag for a line of which all words are faint. */
+/** A tag for a line with faint words. */
 export function faint(own: readonly string[], ...values: readonly (string | number)[]): TonedLine {
   return { text: [{ word: filled(own, values), tone: 'faint' }] };
 }
@@ -124,7 +124,7 @@ export const warning = toned('warning');
 export const bad = toned('bad');
 export const emphasized = toned('strong');
 
-/** A tag for the first line of a plan: would`end ${count}: ${selection}.` Once it is confirmed, it says what will be done. */
+/** A tag for a plan's first line: would`end ${count}: ${selection}.` It becomes "will" once confirmed. */
 export function would(own: readonly string[], ...values: readonly (string | number)[]): TonedLine {
   const [{ word, tone }, ...rest] = emphasized(own, ...values).text;
   return { text: [{ word: `Would ${word}`, tone, confirmed: `Will ${word}` }, ...rest] };
@@ -144,29 +144,27 @@ export function lines(...all: readonly Lines[]): Extract<Part, { kind: 'lines' }
   return { kind: 'lines', lines: present(all) };
 }
 
-/** Sentences that are folded in the console, where there is something to fold them under. */
+/** Sentences that the console folds under a summary, if there is one. */
 export function folded(fold: string | Absent, ...all: readonly Lines[]): Part {
   return { ...lines(...all), fold: fold || undefined };
 }
 
-/** A sentence that is emphasized. */
 export function strong(text: string): Part {
   return { kind: 'lines', lines: [text], strong: true };
 }
 
-/** A list: lines that are indented, by one level where they name none. */
+/** A list: indented lines, by one level unless they state another. */
 export function list(...all: readonly Lines[]): Line[] {
   return present(all).map((line) =>
     typeof line === 'string' ? { text: line, depth: 1 } : { ...line, depth: line.depth ?? 1 },
   );
 }
 
-/** Steps in their order. */
 export function steps(texts: readonly string[]): readonly Line[] {
   return texts.map((text, place) => ({ text, number: place + 1, depth: 1 }));
 }
 
-/** Names and values; a name without a value is left out. */
+/** Names and values; a name without a value is omitted. */
 export function facts(
   all: readonly (readonly [name: string, value: string | readonly string[] | Absent, tone?: Tone])[],
   title?: Text,
@@ -196,7 +194,7 @@ export function partsOf(document: Document): Part[] {
 }
 
 const STEP = '  ';
-/** The colors of marks that say how something ended. */
+/** The colors of result marks. */
 const MARK_TONES: ReadonlyMap<string, Tone> = new Map([
   ['done', 'good'],
   ['closed', 'good'],
@@ -207,10 +205,10 @@ const MARK_TONES: ReadonlyMap<string, Tone> = new Map([
   ['NOT TRIED', 'warning'],
   ['NOT CHECKED', 'warning'],
 ]);
-/** The narrowest column of marks, so that lists under each other line up. */
+/** The minimum width of the mark column, so that consecutive lists line up. */
 const MARKS = 10;
 
-/** A document for a terminal, a blank line between its parts: finished lines of any length, or nothing. */
+/** A document for a terminal, with a blank line between parts: finished lines of any length, or nothing. */
 export function documentText(document: Document, paint: Paint = unpainted): string {
   return partsOf(document)
     .map((part, index, all) => {

@@ -2,14 +2,14 @@ import { escapeHtml } from '@tokenctl/common/text.ts';
 import { printable } from './tables/text.ts';
 
 /**
- * Text for an HTML document, in content or in quoted attributes. Names and descriptions are
+ * Escapes text for an HTML document, in content or in quoted attributes. Names and descriptions are
  * untrusted: they must not become markup or reorder the surrounding text.
  */
 export function html(text: string): string {
   return escapeHtml(printable.value(text));
 }
 
-/** The style sheet: light or dark as the reader's system is, and plain on paper. */
+/** The style sheet: light or dark like the reader's system, and plain on paper. */
 const STYLE = `
 :root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--text:#1c2430;--muted:#5d6b7e;--line:#dfe4ea;--track:#eceff3;--bar:#2f6fb5;--critical:#b42318;--high:#b0450f;--medium:#8a6a00;--low:#4a6584;--day1:#c6dcf2;--day2:#86b4e0;--day3:#4585c4;--day4:#1d5289}
 @media (prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b212a;--text:#e6eaf0;--muted:#9aa7b8;--line:#2d3541;--track:#262e39;--bar:#5b9ee6;--critical:#ff7a6e;--high:#ff9f5f;--medium:#e5be4a;--low:#9db7d4;--day1:#1f3a56;--day2:#2c5f92;--day3:#4a8fd2;--day4:#9cc8f5}}
@@ -48,8 +48,8 @@ td.text{min-width:12em;overflow-wrap:break-word}.nb{white-space:nowrap}
 `;
 
 /**
- * The beginning of a page without scripts or network access, which `PAGE_END` ends. The title is plain text;
- * `style` adds to the rules of all pages.
+ * The start of a page without scripts or network access, which `PAGE_END` ends. The title is plain text;
+ * `style` is added to the common rules.
  */
 export function pageStart(title: string, style = ''): string {
   return `<!doctype html>

@@ -5,7 +5,7 @@ import { countNames, type RunAccount, type RunCounts } from '../operations/journ
 import { type Fact, type Facts, facts, lines, type Part } from './document.ts';
 import { countText, numberText, timeText } from './tables/text.ts';
 
-/** The period of a report, when it was made, and the version of the program. */
+/** The period of a report, when it was created, and the program version. */
 export interface ReportFrame {
   readonly since: Date | undefined;
   readonly until: Date | undefined;
@@ -91,9 +91,9 @@ const states: Readonly<Record<RunAccount['state'], string>> = {
 };
 
 /**
- * A run as a sentence: who did what where, how it ended, how long it took, and the ticket or the reason.
- * @param options.state False leaves out how it ended.
- * @param options.whole The reason as well as the ticket.
+ * A run as a sentence: who did what where, the result, the duration, and the ticket or the reason.
+ * @param options.state False omits the result.
+ * @param options.whole Includes the reason as well as the ticket.
  */
 export function runSentence(account: RunAccount, { state = true, whole = false } = {}): string {
   const { actor, target, began, ended, ticket, reason } = account;
@@ -111,7 +111,7 @@ export function runSentence(account: RunAccount, { state = true, whole = false }
   return `${orderedBy(actor)} ${actText(account)}${where}${ending.length === 0 ? '' : `: ${ending.join(', ')}`}`;
 }
 
-/** How a run ended, as lists say it. */
+/** The result of a run, in lists. */
 export const shortStates: Readonly<Record<RunAccount['state'], string>> = {
   done: 'done',
   partly: 'partly done',
@@ -126,7 +126,7 @@ function orderedBy({ user, sudo_user, job, signal_kind: signal }: RunAccount['ac
   return job === undefined ? (sudo_user ?? user ?? 'unknown') : `job ${job}`;
 }
 
-/** The verb of an operation: what was done, and what was tried or begun. */
+/** The verb of an operation: for work that was done, and that was tried or begun. */
 const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = {
   'incident.lockdown': ['locked down', 'lock down'],
   'incident.clean': ['cleaned up after', 'clean up after'],
@@ -149,10 +149,10 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'log.key': ['created an audit log key', 'create an audit log key'],
 };
 
-/** Whose verbs are about what was selected. */
+/** Operations whose verbs take the selection as object. */
 const SELECTING: ReadonlySet<string> = new Set(['tokens.notify-owners', 'tokens.rotate', 'tokens.migrate']);
 
-/** What a run did, by its counts. A run that did nothing, or did not end, tried it or began it. */
+/** What a run did, from its counts. A run that did nothing, or did not end, tried or began it. */
 function actText(account: RunAccount): string {
   const { operation, counts, selection, subject, changes, state } = account;
   if (operation === 'tokens.revoke') return revokedText(account);
@@ -179,7 +179,7 @@ function actText(account: RunAccount): string {
   return `${verb}${about}${what}${acts === '' ? '' : ` (${acts})`}`;
 }
 
-/** What a person said about an incident. */
+/** A person's statement about an incident. */
 const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
   'leases.adopt': (what) => `added ${what} to a rotation`,
   'leases.sunset': (what) => `set an end date for ${what}`,
@@ -200,7 +200,7 @@ const NOTES: Readonly<Record<string, (what: string, incident: string) => string>
   'incident.hand-over-undo': (items, incident) => `withdrew the reassignment of ${items} for ${incident}`,
 };
 
-/** What a verb is about, with a space before it. */
+/** The object of a verb, after a space. */
 function objectOf({ operation, selection, subject }: RunAccount): string {
   if (subject === null) return operation.startsWith('incident.clean') ? ' an intruder' : '';
   return operation === 'incident.lockdown' && selection !== null
@@ -208,7 +208,7 @@ function objectOf({ operation, selection, subject }: RunAccount): string {
     : ` ${subject}`;
 }
 
-/** `tokens of alice` is what was selected: `revoked 4 tokens of alice`. */
+/** A selection such as `tokens of alice`: `revoked 4 tokens of alice`. */
 function revokedText({ counts, selection }: RunAccount): string {
   const tokens = selection === null || selection === EVERY_TOKEN ? 'tokens' : selection;
   const beside = countActs({ ...counts, revoked: 0 });

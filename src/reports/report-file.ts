@@ -13,25 +13,25 @@ import { createInterface } from 'node:readline';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { Baseline } from '../domain/policy/judge.ts';
 
-/** Characters gathered before they are written. */
+/** Characters to collect before a write. */
 const CHUNK = 65_536;
 
-/** A file being written: it appears under its name only when it is complete. */
+/** A file being written: it appears under its name only when complete. */
 export interface PendingFile {
   write(text: string): void;
-  /** Puts it in place of what may be there. */
+  /** Moves it into place, replacing an existing file. */
   commit(): void;
-  /** Leaves what is there as it is. Does nothing after `commit`. */
+  /** Keeps the existing file. Does nothing after `commit`. */
   discard(): void;
 }
 
-/** Only its owner reads what names users and tokens. What is made for others has no such limit but the umask. */
+/** Only the owner may read files with names of users and tokens. Only the umask limits files for others. */
 const MODES = { private: 0o600, public: 0o666 } as const;
 
-/** Who may read a file. One that is replaced keeps its mode. */
+/** Who may read a file. A replaced file keeps its mode. */
 export type FileReaders = keyof typeof MODES;
 
-/** Tests, before anything is read, that a file does not exist or may be replaced. Throws `usage`. */
+/** Checks, before anything is read, that a file does not exist or may be replaced. Throws `usage`. */
 export function requireNewOrReplaced(path: string, replace: boolean): void {
   if (replace || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   throw new TokenctlError('usage', `The file ${path} already exists and is not overwritten`, {
@@ -40,9 +40,9 @@ export function requireNewOrReplaced(path: string, replace: boolean): void {
 }
 
 /**
- * Begins a file next to its final path, so that readers find either the old file or the complete new one.
- * @param what How the file is called in errors: `The report`.
- * @throws TokenctlError `configuration` where it cannot be written
+ * Creates a file next to its final path, so that readers find either the old file or the complete new one.
+ * @param what The file's name in errors: `The report`.
+ * @throws TokenctlError `configuration` if it cannot be written
  */
 export function pendingFile(path: string, what: string, readers: FileReaders = 'private'): PendingFile {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.part`;
@@ -88,9 +88,9 @@ export function pendingFile(path: string, what: string, readers: FileReaders = '
 }
 
 /**
- * Writes a document to a file as it comes, in place of what may be there.
- * @throws TokenctlError `configuration` where it cannot be written, and whatever the document throws; the
- * file is as it was then.
+ * Writes a document to a file as it arrives, replacing an existing one.
+ * @throws TokenctlError `configuration` if it cannot be written, and whatever the document throws; the
+ * existing file is then unchanged.
  */
 export async function writeReport(
   path: string,
@@ -110,9 +110,9 @@ export async function writeReport(
 const HEADING = '# tokenctl baseline 1';
 
 /**
- * Reads a baseline: under its heading a finding a line, as `never-used token:17`; what begins with `#` is a
- * remark.
- * @param keepsKeys As of `Baseline`.
+ * Reads a baseline: one finding per line after the heading, such as `never-used token:17`; lines that start
+ * with `#` are comments.
+ * @param keepsKeys As for `Baseline`.
  * @throws TokenctlError `configuration` if it cannot be read or is not a baseline
  */
 export async function readBaseline(path: string, keepsKeys = false): Promise<Baseline> {
@@ -130,7 +130,7 @@ export async function readBaseline(path: string, keepsKeys = false): Promise<Bas
   }
 }
 
-/** The baseline of these lines, which errors call `name`. Throws `configuration` if it is not one. */
+/** The baseline in these lines, which errors call `name`. Throws `configuration` if it is not one. */
 export async function parseBaseline(
   lines: AsyncIterable<string> | Iterable<string>,
   { name, keepsKeys }: { name: string; keepsKeys: boolean },
@@ -148,7 +148,7 @@ export async function parseBaseline(
   return baseline;
 }
 
-/** Of a rule that an earlier or later version knows as well. */
+/** The rule may be from an earlier or later version. */
 function isKey(line: string): boolean {
   return /^[a-z0-9-]+ [a-z-]+:\S+$/.test(line);
 }

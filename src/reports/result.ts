@@ -3,58 +3,54 @@ import { type Document, documentText } from './document.ts';
 import type { Listing } from './tables/listing.ts';
 import type { Screen } from './tables/text.ts';
 
-/** A change in numbers, for the table of several contexts. */
+/** The counts of a change, for the table of several contexts. */
 export interface Amount {
-  /** What is counted, in the singular. */
+  /** The counted unit, in the singular. */
   readonly what: 'token' | 'session' | 'row' | 'step' | 'mail';
   readonly planned: number;
-  /** Done now, or found done already. */
+  /** Done now, or found to be done already. */
   readonly done: number;
   readonly dryRun?: boolean;
 }
 
-/**
- * One result: a JSON value, and how it reads. The schemas in docs/schemas are made from the `Json` of what
- * a command's `run` returns.
- */
+/** One result: a JSON value, and its text. The build generates docs/schemas from the `Json` of `run`. */
 export interface Report<Json = unknown> {
   readonly kind: 'report';
-  /** The value for `--json`; a member that is undefined is left out, and a date is printed in ISO 8601. */
+  /** The value for `--json`; undefined members are omitted, and dates are printed in ISO 8601. */
   readonly json: Json;
   /**
-   * The text for people: finished lines, the last one with its line feed. Lines that are wider than the
-   * terminal are broken, and the words for states get their colors, when it is printed.
+   * The text for display: finished lines, the last one with its line feed. When printed, lines wider than the
+   * terminal are broken, and words for states get their colors.
    */
   readonly text: (screen: Screen) => string | Promise<string>;
-  /** The text as data, where it was built from that: for a page that lays it out itself. */
+  /** The text as data, if it was built from that: for a page with its own layout. */
   readonly document?: (() => Document) | undefined;
-  /** The text is a document of its own (Markdown, a script), which is printed unchanged. */
+  /** The text is a document of its own (Markdown, a script), printed unchanged. */
   readonly verbatim?: boolean | undefined;
-  /** What a change planned and did. */
   readonly amount?: Amount | undefined;
-  /** Rows for `--csv`, where the command has that flag. */
+  /** Rows for `--csv`, if the command has that flag. */
   readonly csv?: Listing<unknown> | undefined;
-  /** Says that not all is well although there is a result; it decides the exit code. */
+  /** A failure in spite of the result; it decides the exit code. */
   readonly failure?: TokenctlError | undefined;
 }
 
-/** A document in a format of its own, which is written as it comes because it may be too large to be held. */
+/** A document in its own format, written as it arrives because it may be too large for memory. */
 export interface Streamed<Json = unknown> {
   readonly kind: 'streamed';
-  /** Never set: the type of what is printed with `--json`. */
+  /** Never set: the type of the output with `--json`. */
   readonly json?: Json;
-  /** What the pieces make together: one JSON value, or text. */
+  /** What the pieces form together: one JSON value, or text. */
   readonly makes: 'json' | 'text';
-  /** The text, in pieces; finished lines of our own, in which everything from outside is printable. */
+  /** The text in pieces: our own finished lines, in which all external text is printable. */
   readonly chunks: (screen: Screen) => AsyncIterable<string>;
-  /** Asked after the last piece: as of {@link Report.failure}. */
+  /** Called after the last piece: as {@link Report.failure}. */
   readonly failure?: (() => TokenctlError | undefined) | undefined;
 }
 
-/** In JSON, what a command reports of a change, made or not made. */
+/** A change's report in JSON, with null members if it was not made. */
 export type MaybeMade<Report> = { readonly [Name in keyof Report]: Report[Name] | null };
 
-/** What a command's `run` returns. The base class prints it in the format asked for. */
+/** What a command's `run` returns. The base class prints it in the requested format. */
 export type Result<Json = unknown> =
   | Report<Json>
   | Streamed<Json>
@@ -64,7 +60,7 @@ export type Result<Json = unknown> =
         ? Listing<unknown, Item>
         : never);
 
-/** Builds a {@link Report} from its text, or from a document, which a terminal shows as {@link documentText} lays it out. */
+/** Builds a {@link Report} from text, or from a document, which terminals show as {@link documentText}. */
 export function report<Json>(
   parts: Omit<Report<Json>, 'kind' | 'text' | 'document'> &
     (Pick<Report<Json>, 'text'> | { readonly document: Document | (() => Document) }),

@@ -1,22 +1,24 @@
-/** What a claim has to be: an exact text or a pattern, or exactly this number or boolean. */
+/** The required value of a claim: an exact text or a pattern, or exactly this number or boolean. */
 export type ClaimPattern = string | number | boolean;
 
-/** Claims by their names, or by JSON pointers (RFC 6901) where these begin with `/`. */
+/** Claims by name, or by JSON pointer (RFC 6901) if the key starts with `/`. */
 export type ClaimPatterns = Readonly<Record<string, ClaimPattern>>;
 
-/** No longer value is compared with a pattern. */
+/** The maximum length of a value that is compared with a pattern. */
 const MAX_VALUE_LENGTH = 1024;
-/** Control and format characters, lone surrogates, and the separators of lines: what a reader of the log would not see. */
+/** Control and format characters, lone surrogates and line separators: invisible to a reader of the log. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
-/** Whether a text is shown as it is, and could be written in no other form: what rules and the claims that they decide by are made of. */
+/** Whether a text is displayed as it is and has only one encoding, as required in rules and their claims. */
 export function isPlain(text: string): boolean {
   return (
     text !== '' && text.length <= MAX_VALUE_LENGTH && !UNSEEN.test(text) && text.normalize('NFC') === text
   );
 }
 
-/** Whether all claims are as a rule has them. Nothing is converted: "true" is no boolean, and a list or an object matches nothing. */
+/**
+ * Whether all claims match a rule. Nothing is converted: "true" is no boolean; lists and objects never match.
+ */
 export function claimsMatch(patterns: ClaimPatterns, claims: unknown): boolean {
   return Object.entries(patterns).every(([name, pattern]) => {
     const value = claimOf(claims, name);
@@ -25,7 +27,7 @@ export function claimsMatch(patterns: ClaimPatterns, claims: unknown): boolean {
   });
 }
 
-/** A claim by its name, or by a pointer to one in objects; undefined where there is none. Members of lists have no names. */
+/** A claim by its name, or by a pointer into objects, if there is one. Members of lists have no names. */
 export function claimOf(claims: unknown, name: string): unknown {
   const path = name.startsWith('/') ? name.slice(1).split('/').map(unescaped) : [name];
   let value = claims;
@@ -41,17 +43,18 @@ function unescaped(member: string): string {
   return member.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** What `*` does not go beyond: identities are built of parts between these. */
+/** The separators that `*` does not match. Identities consist of parts between them. */
 const SEPARATORS = /[/:]/;
 
 /**
- * Whether a text is as a pattern has it, to the character and its case. `*` is one or more characters except `/` and `:`, `**` one or
- * more of any; nothing else has a meaning. Takes steps in the product of both lengths at most.
+ * Whether a text matches a pattern exactly, case-sensitively. `*` matches one or more characters except `/`
+ * and `:`, `**` one or more of any; nothing else is special. Takes at most as many steps as the product of
+ * both lengths.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const parts = Array.from(pattern.matchAll(/\*\*|\*|[^*]/gsu), ([part]) => part);
   const characters = [...text];
-  /** Whether the first so many characters match the parts until now. */
+  /** Whether the first n characters match the parts so far. */
   let reached = [true, ...characters.map(() => false)];
   for (const part of parts) {
     const next = reached.map(() => false);
@@ -65,7 +68,7 @@ export function globMatches(pattern: string, text: string): boolean {
   return reached.at(-1) === true;
 }
 
-/** Whether the part of a pattern before its first separator is exact: it says whose the identity is, or where it is from. */
+/** Whether the first part of a pattern, before any separator, is exact: it identifies the owner or source. */
 export function isAnchored(pattern: ClaimPattern): boolean {
   if (typeof pattern !== 'string') return true;
   const [first = ''] = pattern.split(SEPARATORS, 1);

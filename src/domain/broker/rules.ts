@@ -7,40 +7,39 @@ import {
   isPlain,
 } from './claim-patterns.ts';
 
-/** Who may have which tokens: an identity that its issuer signed, by its claims. */
+/** Which tokens a signed identity may have, by its claims. */
 export interface BrokerRule {
   readonly name: string;
-  /** The issuer's name in the configuration. */
   readonly issuer: string;
   readonly claims: ClaimPatterns;
   readonly context: string;
-  /** The owner of the tokens; over REST the account of the context, and not given. */
+  /** The owner of the tokens; not given over REST, where it is the context's account. */
   readonly user?: string | undefined;
   readonly scope: 'read' | 'write';
-  /** How long each token lives, in seconds. */
+  /** The lifetime of each token, in seconds. */
   readonly lifetime: number;
-  /** How many of its tokens may live at a time. */
+  /** The maximum number of live tokens. */
   readonly live: number;
-  /** How many it may give within an hour. */
+  /** The maximum number of tokens per hour. */
   readonly hourly: number;
 }
 
-/** Who asked for a token and got it by which rule, as the audit log keeps it: nothing in it is secret. */
+/** The origin of a token: the requesting identity and the rule. Stored in the audit log; not secret. */
 export interface TokenOrigin {
   readonly rule: string;
   readonly issuer: string;
-  /** The claims that decided, and those that name the run. */
+  /** The claims that matched, and those that identify the run. */
   readonly claims: Readonly<Record<string, ClaimPattern>>;
 }
 
-/** The origin that an entry of the audit log states; undefined where it states none. */
+/** The origin in an audit log entry; undefined if there is none. */
 export function originIn(value: unknown): TokenOrigin | undefined {
   const { rule, issuer, claims } = Object(value) as Partial<TokenOrigin>;
   if (typeof rule !== 'string' || typeof issuer !== 'string') return undefined;
   return { rule, issuer, claims: typeof claims === 'object' && claims !== null ? claims : {} };
 }
 
-/** The rule that a verified identity fits, or why none gives it a token. */
+/** The rule that a verified identity matches, or why it gets no token. */
 export type RuleDecision =
   | { readonly rule: BrokerRule; readonly problem: null }
   | {
@@ -50,9 +49,8 @@ export type RuleDecision =
     };
 
 /**
- * Finds the rule of an identity. Where several fit, none does: which one was meant is for the configuration to say.
- *
- * @param context Where the token is to be accepted; undefined for wherever the one rule says.
+ * Finds the rule of an identity. If several match, none applies: the configuration must be unambiguous.
+ * @param context Where the token should be accepted; undefined for wherever the only matching rule says.
  */
 export function decideRule(
   rules: readonly BrokerRule[],
@@ -67,7 +65,7 @@ export function decideRule(
   return { rule: null, problem: fitting.length > 0 ? 'no_context' : 'no_rule', rules: names(fitting) };
 }
 
-/** Claims by which a person finds the run again: of GitHub, GitLab, Kubernetes, CircleCI, Bitbucket and Jenkins. */
+/** Claims that help a person find the run: of GitHub, GitLab, Kubernetes, CircleCI, Bitbucket and Jenkins. */
 const RUN_CLAIMS = [
   ...[
     'sub',
@@ -93,10 +91,10 @@ const RUN_CLAIMS = [
   ],
   ...['/kubernetes.io/namespace', '/kubernetes.io/pod/name', '/kubernetes.io/serviceaccount/name'],
 ];
-/** The longest value that is recorded. */
+/** The maximum length of a recorded value. */
 const MAX_RECORDED = 256;
 
-/** The claims of an identity that decide by these rules, and those that name the run, as far as they can be shown. */
+/** The displayable claims of an identity that these rules use, and those that identify the run. */
 export function recordedClaims(claims: unknown, rules: readonly BrokerRule[]): TokenOrigin['claims'] {
   const names = new Set([...rules.flatMap((rule) => Object.keys(rule.claims)), ...RUN_CLAIMS]);
   const found: [string, ClaimPattern][] = [];
@@ -110,8 +108,8 @@ export function recordedClaims(claims: unknown, rules: readonly BrokerRule[]): T
 }
 
 /**
- * Issuers that sign identities for everybody, and the claims that say for whom: a rule without one of these would give tokens to whoever
- * has an account there.
+ * Issuers that sign identities for anyone, and the claims that identify the owner: a rule without one of
+ * these would give tokens to everyone with an account there.
  */
 const PUBLIC_ISSUERS: Readonly<Record<string, readonly string[]>> = {
   'https://token.actions.githubusercontent.com': [
@@ -121,7 +119,7 @@ const PUBLIC_ISSUERS: Readonly<Record<string, readonly string[]>> = {
   'https://gitlab.com': ['sub', 'project_path', 'project_id', 'namespace_path', 'namespace_id'],
 };
 
-/** What is wrong with the claims of a rule for an issuer: whom it would let in besides; null for nothing. */
+/** Why a rule's claims are too broad for an issuer: who else would match; null if they are not. */
 export function ruleProblem(issuer: string, claims: ClaimPatterns): string | null {
   const deciding = Object.entries(claims).filter(([, pattern]) => isAnchored(pattern));
   if (deciding.length === 0)
@@ -135,7 +133,7 @@ export function ruleProblem(issuer: string, claims: ClaimPatterns): string | nul
   return `matches runs of anybody there: name who owns them with one of ${owners.join(', ')}`;
 }
 
-/** A subject begins with a word such as `repo:`; whose it is comes after that. */
+/** A subject starts with a word such as `repo:`; the owner comes after it. */
 function isOwned(name: string, pattern: ClaimPattern): boolean {
   if (name !== 'sub' || typeof pattern !== 'string') return true;
   const [, rest] = /^[^:*]*:(.*)$/s.exec(pattern) ?? [];

@@ -13,16 +13,16 @@ import {
   openingOf,
 } from './incident.ts';
 
-/** What holds a value: the incidents, the value that they set, and the one that was there before the first. */
+/** A held value: the incidents that hold it, their value, and the one before the first incident. */
 export interface Hold {
   readonly lock: Omit<Lock, 'before' | 'locked'>;
   readonly before: LockValue;
   readonly locked: LockValue;
-  /** The incidents, in the order in which they came to hold it: their ids, ` at ` and the address for those of another address. */
+  /** The incidents' ids, in the order they set it; with ` at ` and the address if it is another one. */
   readonly holders: readonly string[];
-  /** When the first of them came to hold it (RFC 3339). */
+  /** When the first of them set it (RFC 3339). */
   readonly since: string;
-  /** The same by the clock of the controller. */
+  /** The same by the controller's clock. */
   readonly setAt: Date;
 }
 
@@ -30,7 +30,7 @@ export interface Hold {
 interface Holder {
   readonly id: string;
   readonly address: string;
-  /** It was lifted, and left this as it had set it. */
+  /** It was lifted, and left this value unchanged. */
   readonly isLifted?: true;
 }
 
@@ -40,7 +40,7 @@ type StoredHold = Omit<Hold, 'holders'> & { readonly holders: readonly Holder[] 
 export class ControllerHolds {
   readonly byKey = new Map<string, StoredHold>();
 
-  /** Takes over the holds of an address that turns out to belong to this controller. */
+  /** Adds the holds of an address that turns out to belong to this controller. */
   absorb(other: ControllerHolds): void {
     for (const [key, hold] of other.byKey) {
       const known = this.byKey.get(key);
@@ -51,16 +51,15 @@ export class ControllerHolds {
 }
 
 /**
- * The incidents of one target, built from its entries in the audit log: add every entry in order, then ask.
- * What they hold is shared with the other addresses of the same controller. An intent counts as done until
- * its outcome says that the target refused: nothing that may be locked is forgotten because a process was
- * killed.
+ * The incidents of one target, built from its entries in the audit log: add every entry in order, then query.
+ * Holds are shared with the other addresses of the same controller. An intent counts as done until its
+ * outcome says that the target refused: a killed process must not make a possible lock disappear.
  */
 export class IncidentHistory {
   readonly #incidents = new Map<string, Incident>();
   readonly #address: string;
   #holds: ControllerHolds;
-  /** What each intent came to hold anew, by its number. */
+  /** The holds that each intent added, by its number. */
   readonly #claimed = new Map<number, readonly string[]>();
 
   constructor(address = '', holds = new ControllerHolds()) {
@@ -93,7 +92,7 @@ export class IncidentHistory {
     else this.#step(incident, entry);
   }
 
-  /** All of them, in the order in which they began. */
+  /** All incidents, in the order they began. */
   get incidents(): readonly Incident[] {
     return [...this.#incidents.values()];
   }
@@ -102,14 +101,14 @@ export class IncidentHistory {
     return this.incidents.filter(({ state }) => state !== 'lifted');
   }
 
-  /** What an incident holds, in the order in which it was locked. */
+  /** What an incident holds, in the order it was locked. */
   heldBy(incident: string): readonly Hold[] {
     return [...this.#holds.byKey.values()]
       .filter((hold) => this.#isHeld(hold, incident))
       .map((hold) => this.#shown(hold));
   }
 
-  /** What holds this; null where no incident does. */
+  /** The hold on a value; null if no incident holds it. */
   holdOn(lock: Hold['lock']): Hold | null {
     const hold = this.#holds.byKey.get(lockKey(lock));
     return hold === undefined ? null : this.#shown(hold);
@@ -165,8 +164,8 @@ export class IncidentHistory {
   }
 
   /**
-   * Has an incident hold a value; returns whether it did not hold it already. What was found there is the
-   * value before, unless others hold it already and it was as they had left it.
+   * Makes an incident hold a value; returns whether it did not hold it before. The value found is the
+   * original one, unless other incidents already hold it and it was unchanged since.
    */
   #claim(incident: string, entry: IncidentEntry, { before, locked, ...lock }: Lock): boolean {
     const key = lockKey(lock);
@@ -174,7 +173,7 @@ export class IncidentHistory {
     const isHolder = hold !== undefined && this.#isHeld(hold, incident);
     const asLeft = hold !== undefined && (isHolder || isDeepStrictEqual(before, hold.locked));
     const holder = { id: incident, address: this.#address };
-    // What a lift left, and someone changed since, is not left any more.
+    // A value that a lift left is no longer left if someone changed it since.
     const others = hold?.holders.filter(({ isLifted }) => asLeft || isLifted !== true) ?? [];
     this.#holds.byKey.set(key, {
       lock,
@@ -209,12 +208,12 @@ export class IncidentHistory {
       if (kept.has(key)) this.#leave(incident.id, key);
       else this.#release(incident.id, key);
     }
-    // Access that is restored later does not change when it was closed.
+    // Restoring access later does not change when the incident was closed.
     const lifted = incident.lifted ?? { at, by: actor };
     this.#incidents.set(incident.id, { ...incident, state: 'lifted', lifted, released: at, stays });
   }
 
-  /** Keeps what a lift left, until a lift gives it back. */
+  /** Keeps what a lift left, until a later lift restores it. */
   #leave(incident: string, key: string): void {
     const hold = this.#holds.byKey.get(key);
     if (hold === undefined) return;
@@ -230,7 +229,7 @@ export class IncidentHistory {
   }
 }
 
-/** Until when each way in may be open: the later of what is known and what a run of the lockdown recorded. */
+/** Until when each access path may be open: the known time, or a later one that a lockdown's run recorded. */
 function laterEnds(known: Incident['ends'], paths: readonly RecordedPath[]): Incident['ends'] {
   const ends = { ...known };
   for (const { path, until, covered } of paths) {

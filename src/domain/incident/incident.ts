@@ -2,25 +2,25 @@ import { isDeepStrictEqual } from 'node:util';
 import { controllerTime } from '../clock-difference.ts';
 import { formatAlternatives } from '../selector.ts';
 
-/** An entry of the audit log, as far as it says what was done. Plain JSON; no secrets. */
+/** An entry of the audit log, without what chains it. Plain JSON; no secrets. */
 export interface IncidentEntry {
-  /** `intent` before an act, `outcome` after it, `note` for what changes nothing by itself. */
+  /** `intent` before an act, `outcome` after it, `note` for an event that changes nothing by itself. */
   readonly kind: 'intent' | 'outcome' | 'note';
-  /** The operation in dotted form, as its command: `tokens.revoke`, `settings.basic-auth`. */
+  /** The operation in dotted form, named after its command: `tokens.revoke`, `settings.basic-auth`. */
   readonly operation: string;
-  /** Ties the entries of one run of an operation together: a UUID. */
+  /** The UUID shared by the entries of one run of an operation. */
   readonly run: string;
-  /** Its number: 1 for the first, without gaps. */
+  /** Its number, starting at 1, without gaps. */
   readonly seq: number;
   /** When it was appended: RFC 3339, UTC, milliseconds. */
   readonly at: string;
-  /** Who asked: the user of the operating system and the host, and the user at the target. */
+  /** The requester: the operating system user and host, and the user at the target. */
   readonly actor: Readonly<Record<string, string>>;
-  /** The target as `TargetDescription` names it: context and address. */
+  /** Context and address, as in `TargetDescription`. */
   readonly target: Readonly<Record<string, string>>;
-  /** What is to be done or was done. */
+  /** What is intended or was done. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Of an outcome: the number of the intent whose outcome this is. */
+  /** For an outcome: the number of its intent. */
   readonly closes?: number;
 }
 
@@ -29,57 +29,53 @@ export interface Incident {
   readonly id: string;
   readonly scope: LockdownScope;
   readonly measures: Measures;
-  /** The scope in words. */
   readonly selection: string;
-  /** When it began, by the clock of the controller. */
+  /** When it began, by the controller's clock. */
   readonly since: string;
-  /** The same by the clock of the machine that wrote the audit log, as the times of its entries. */
+  /** The same by the clock of the machine that wrote the audit log, like its entries. */
   readonly loggedAt: string;
-  /** Who began it. */
   readonly by: Readonly<Record<string, string>>;
   readonly context: string;
   readonly reason: string | null;
   readonly ticket: string | null;
-  /** When it is to be lifted; null for not by itself. */
+  /** When it is to be lifted; null for no automatic lift. */
   readonly until: string | null;
   /**
-   * `unfinished` was killed half-way, or is under way; `locked` went through, `partly` left something; a
-   * `lifting` one was begun to be lifted; `lifted` is over.
+   * `unfinished`: killed part-way, or in progress. `locked`: complete. `partly`: something was left.
+   * `lifting`: a lift has begun. `lifted`: ended.
    */
   readonly state: 'unfinished' | 'locked' | 'partly' | 'lifting' | 'lifted';
-  /** When its lockdown last went through, by the clock of the controller; null where it never did. */
+  /** When its lockdown was last complete, by the controller's clock; null if it never was. */
   readonly locked: string | null;
   readonly lifted: { readonly at: string; readonly by: Readonly<Record<string, string>> } | null;
-  /** When a lift of it last ended: after `lifted` where access was restored later. Null before the first. */
+  /** When its last lift ended: later than `lifted` if access was restored later. Null before the first. */
   readonly released: string | null;
-  /** Whether its last lift was begun to leave the users deactivated; what finishes that lift goes by it. */
+  /** Whether its last lift was started to keep users deactivated; the run that finishes it does the same. */
   readonly keepsDeactivated: boolean;
-  /** What its lift left as the lockdown set it: users that stay deactivated, roles that stay taken. */
+  /** What its lift left locked: users that stay deactivated, roles that stay removed. */
   readonly stays: readonly Kept[];
-  /** What was there before, and the SHA-256 (hex) of that file. */
+  /** The snapshot's file, and its SHA-256 (hex). */
   readonly snapshot: { readonly file: string; readonly sha256: string } | null;
   /**
-   * Until when (RFC 3339) what was issued before it may be accepted, or its settings not be applied, by the
-   * name of the way in: as the lockdown said when it ended, and never earlier, whatever settings say since.
+   * Until when (RFC 3339) earlier credentials may be accepted, or its settings not be applied, by access
+   * path: as the lockdown recorded when it ended, and never earlier, even if settings changed since.
    */
   readonly ends: Readonly<Record<string, string>>;
-  /** Ids of the caller's own tokens, which it left alive. */
+  /** Ids of the caller's own tokens, which it kept. */
   readonly kept: readonly number[];
 }
 
-/** The operations whose entries record incidents. */
 export const incidentOperations: readonly string[] = [
   'incident.lockdown',
   'incident.extend',
   'incident.lift',
 ];
 
-/** Whether an entry belongs to an incident. */
 export function isIncidentEntry({ operation, data }: IncidentEntry): boolean {
   return incidentOperations.includes(operation) && typeof data['incident'] === 'string';
 }
 
-/** Whether an open incident is what a lockdown of this scope and these measures would go on with. */
+/** Whether a lockdown with this scope and these measures would continue an open incident. */
 export function isSame(
   incident: Incident,
   other: { readonly scope: LockdownScope; readonly measures: Measures },
@@ -94,7 +90,7 @@ function unbound({ keepActiveBound: _, ...measures }: Measures): Measures {
   return measures;
 }
 
-/** By ids where both have ids, by names otherwise. */
+/** By id if both have ids, otherwise by name. */
 function isSameScope(one: LockdownScope, other: LockdownScope): boolean {
   if (!('names' in one && 'names' in other)) return isDeepStrictEqual(one, other);
   const ids = ({ bound }: typeof one) => bound?.map(({ id }) => id).sort((a, b) => a - b);
@@ -106,7 +102,7 @@ function isSameScope(one: LockdownScope, other: LockdownScope): boolean {
   );
 }
 
-/** The incident that the first intent of a lockdown begins, or goes on with. */
+/** The incident that the first intent of a lockdown begins or continues. */
 export function openingOf(entry: IncidentEntry, before: Incident | null): Incident {
   const { data, at, actor, target } = entry;
   const text = (name: string) => (typeof data[name] === 'string' ? String(data[name]) : null);
@@ -137,19 +133,19 @@ export function openingOf(entry: IncidentEntry, before: Incident | null): Incide
 /** A value that a lockdown sets: a switch, or a number of seconds. */
 export type LockValue = boolean | number;
 
-/** One thing that a lockdown sets, with the value that was there before. */
+/** One value that a lockdown sets, with the value before. */
 export interface Lock {
   readonly what: 'setting' | 'user' | 'role';
   /**
-   * The setting, in the controller's name (`OAUTH2_PROVIDER.` before those in there); the user's name; or the
-   * user's name and the role (`alice: Admin of organization Eng`).
+   * The setting, in the controller's name (with `OAUTH2_PROVIDER.` for those within it); the user's name; or
+   * the user's name and the role (`alice: Admin of organization Eng`).
    */
   readonly name: string;
-  /** Of a user, or of a role that a user holds. */
+  /** For a user, or for a role that a user holds. */
   readonly userId?: number;
-  /** Of a role: its id, the flag of the user, or what names it in the newer tables of roles. */
+  /** For a role: its id, the user's flag, or its key in the newer role tables. */
   readonly role?: number | 'superuser' | 'system_auditor' | `definition:${string}`;
-  /** What it was, where several incidents hold it before the first: of a user whether active, of a role whether held. */
+  /** The value before the first incident that holds it: whether a user is active, or a role is held. */
   readonly before: LockValue;
   readonly locked: LockValue;
 }
@@ -157,7 +153,7 @@ export interface Lock {
 /** A user that a lift left deactivated, or a role that it did not restore. */
 export type Kept = Omit<Lock, 'before' | 'locked'>;
 
-/** What the outcome of a lift says that it kept; invalid ones are omitted. */
+/** What a lift kept, from its outcome; invalid items are omitted. */
 export function keptIn({ left }: Readonly<Record<string, unknown>>): Kept[] {
   const items: readonly unknown[] = Array.isArray(left) ? left : [];
   return items
@@ -171,13 +167,13 @@ export function keptIn({ left }: Readonly<Record<string, unknown>>): Kept[] {
     }));
 }
 
-/** Names what a lock sets: the same for every incident that sets it. */
+/** The key of what a lock sets, the same for every incident that sets it. */
 export function lockKey({ what, name, userId, role }: Omit<Lock, 'before' | 'locked'>): string {
   if (what === 'role') return `role:${userId}:${role}`;
   return what === 'user' ? `user:${userId}` : `setting:${name}`;
 }
 
-/** The locks in an entry of the audit log; invalid ones are omitted. */
+/** The locks in an audit log entry; invalid ones are omitted. */
 export function locksIn(data: Readonly<Record<string, unknown>>): Lock[] {
   const { locks } = data;
   return Array.isArray(locks) ? locks.filter(isLock) : [];
@@ -202,18 +198,17 @@ function isLockValue(value: unknown): value is LockValue {
   return typeof value === 'boolean' || typeof value === 'number';
 }
 
-/** Which kinds of identity provider an account can come from, in the controller's words; `any` is every one. */
+/** The kinds of identity provider of an account, in the controller's terms; `any` means all. */
 export const providers = ['ldap', 'social', 'enterprise', 'any'] as const;
 
-/** One of {@link providers}. */
 type Provider = (typeof providers)[number];
 
-/** A user or application that a name was resolved to: the id counts, whatever it is called since. */
+/** The user or application that a name was resolved to: the id counts, even after a rename. */
 export interface Bound {
   readonly id: number;
-  /** As it was called then. */
+  /** The name at that time. */
   readonly name: string;
-  /** When it was made (RFC 3339); absent where the target does not tell. */
+  /** When it was created (RFC 3339); absent if the target does not show it. */
   readonly created?: string;
 }
 
@@ -224,30 +219,29 @@ interface Named {
   readonly bound?: readonly Bound[];
 }
 
-/** The users or applications that a lockdown affects. */
 export type LockdownScope =
   | ({ readonly kind: 'users' } & Named)
   | ({ readonly kind: 'applications' } & Named)
   | { readonly kind: 'identity_provider'; readonly provider: Provider }
   | { readonly kind: 'all' };
 
-/** What ends the access of users where they cannot be deactivated. Absent where it was not asked for, as in old entries. */
+/** Ends the access of users who cannot be deactivated. Absent if not requested, as in old entries. */
 export interface LocalMeasures {
   /** Gives local users a random password, which is not kept. */
   readonly resetPasswords?: true;
-  /** Takes the roles and flags of users. */
+  /** Removes the roles and flags of users. */
   readonly stripRoles?: true;
-  /** Deletes the applications that are meant, or that the users made. */
+  /** Deletes the applications in the scope, or those that its users created. */
   readonly endApplications?: true;
 }
 
 /** What a lockdown changes in addition to revoking tokens and ending sessions. */
 export interface Measures extends LocalMeasures {
-  /** Turns basic authentication off. */
+  /** Turns Basic authentication off. */
   readonly basicAuthentication: boolean;
   /** Stops external users from creating tokens. */
   readonly externalTokens: boolean;
-  /** Deactivates the users that are meant, but the caller and these. */
+  /** Deactivates the users in scope, except the caller and `keepActive`. */
   readonly deactivate: boolean;
   readonly keepActive: readonly string[];
   /** The users of `keepActive`; absent as in a scope. */
@@ -272,18 +266,18 @@ export function describeScope(scope: LockdownScope): string {
   }
 }
 
-/** An incident, as far as it decides what the log must keep. */
+/** What of an incident decides how much of the log must be kept. */
 type Needed = Pick<Incident, 'state' | 'stays' | 'loggedAt' | 'released'>;
 
-/** Whether a lift of an incident has work left: it is open, or its last lift left users deactivated or roles taken. */
+/** Whether something is left to lift: it is open, or its lift left users deactivated or roles removed. */
 export function isHeld({ state, stays }: Pick<Incident, 'state' | 'stays'>): boolean {
   return state !== 'lifted' || stays.length > 0;
 }
 
 /**
- * The oldest instant (RFC 3339) from which the log must be kept so that every open incident can be lifted, and what lifts left can
- * be restored; null without such. Any other incident is still needed if one of these began before its last lift: the original
- * value is recorded with the first.
+ * The oldest instant (RFC 3339) since which the log is needed to lift every open incident, and to restore
+ * what lifts left; null if there are none. Other incidents are needed as well if one of these began before
+ * their last lift: the first one recorded the original value.
  */
 export function neededSince(incidents: readonly Needed[]): string | null {
   let since: string | null = null;
@@ -295,7 +289,7 @@ export function neededSince(incidents: readonly Needed[]): string | null {
   return since;
 }
 
-/** Those that are held end last. */
+/** Held incidents end last. */
 function endOf(incident: Needed): number {
   return isHeld(incident) || incident.released === null
     ? Number.MAX_SAFE_INTEGER

@@ -1,18 +1,18 @@
 import type { ChainLink, InvestigationItem } from './investigation.ts';
 
-/** A user of the chain, or something that a user did, with what hangs on it. */
+/** A user of the chain, or something that a user did, with its descendants. */
 export interface ChainBranch {
   readonly of: ChainLink | InvestigationItem;
   readonly children: readonly ChainBranch[];
-  /** How many things of the user were left out. */
+  /** The number of the user's items that were omitted. */
   readonly more: number;
 }
 
 /**
- * Who made what: below each user of the chain what that user did, the stolen token first; below a user that was made, what that one did.
- * Whose item was left out hangs on the user who made it.
- *
- * @param options.most The most users and things of the tree, and of one user; users who hang on nothing are drawn all the same.
+ * The tree of who created what: below each user of the chain its actions, the stolen token first; below a
+ * created user, that user's actions. A user whose item was omitted is placed below its creator.
+ * @param options.most The maximum numbers of users and items in the tree, and per user; users without a
+ * parent are always drawn.
  */
 export function chainTree(
   chain: readonly ChainLink[],

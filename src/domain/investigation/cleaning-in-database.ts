@@ -2,7 +2,7 @@ import { words } from '@tokenctl/common/text.ts';
 import type { CleaningAct, CleaningObject } from './cleaning.ts';
 import type { FieldChange, InvestigationItem } from './investigation.ts';
 
-/** Why an act takes the REST API, as a sentence. */
+/** Why an action needs the REST API, as a sentence. */
 interface Refused {
   readonly why: string;
 }
@@ -13,10 +13,10 @@ const TEMPLATE_FIELDS = words(`name description execution_environment extra_vars
   ask_skip_tags_on_launch`);
 
 /**
- * The fields of a controller 24.6.1 that are columns and nothing more: the controller reads them when it
- * needs them, and does nothing else when they change [seen]. Of a schedule it computes the next run, of a
- * project it fetches the repository anew, a project or an inventory of a template changes who inherits roles:
- * these are left to the controller's own code.
+ * The fields of a controller 24.6.1 that are plain columns: the controller reads them when needed, and does
+ * nothing else when they change [seen]. It computes the next run of a schedule and fetches the repository of
+ * a project again, and a template's project or inventory decides who inherits roles: such changes are left to
+ * the controller's own code.
  */
 export const DATABASE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   job_template: [
@@ -37,14 +37,17 @@ export const DATABASE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   user: ['is_superuser', 'is_active', 'first_name', 'last_name', 'email'],
 };
 
-/** Made objects that can be switched off. Off, a host is in no job's inventory, and a schedule has no next run [seen on 24.6.1]. */
+/**
+ * Created objects that can be switched off. When off, a host is in no job's inventory, and a schedule has no
+ * next run [seen on 24.6.1].
+ */
 const SWITCHES = { user: 'is_active', schedule: 'enabled', host: 'enabled' } as const;
 
 /** Templates of all kinds: their links are in the same tables. */
 const TEMPLATES: ReadonlySet<string> = new Set([
   ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
 ]);
-/** Links that are rows and nothing more, by the kinds that have them in the tables that are known. */
+/** Links that are plain rows, by the kinds whose tables are known. */
 const DATABASE_LINKS: Readonly<Record<string, ReadonlySet<string>>> = {
   credentials: TEMPLATES,
   notification_templates_started: TEMPLATES,
@@ -54,12 +57,12 @@ const DATABASE_LINKS: Readonly<Record<string, ReadonlySet<string>>> = {
   hosts: new Set(['group']),
 };
 
-/** Servers apply these when they are changed over REST. A change in the table has no effect on a running server. */
+/** Servers apply these when changed over REST. A change in the table does not affect a running server. */
 const PUSHED_SETTINGS = /^(LOG_AGGREGATOR_|DISABLE_LOCAL_AUTH$)/;
 
 /**
- * What ends an item in the database of a controller so that the controller then behaves as after the same
- * over REST: the act, one that switches off instead of deleting, or why it takes the REST API.
+ * How to end an item in a controller's database with the same effect as over REST: the action, one that
+ * switches off instead of deleting, or why it needs the REST API.
  */
 export function inDatabase(
   item: Pick<InvestigationItem, 'changes'>,

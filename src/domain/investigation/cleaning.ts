@@ -13,7 +13,7 @@ import { linkPath, objectPath } from './kinds.ts';
 import { isReference, referenceId } from './recorded-values.ts';
 import { callRemedy, requestsText } from './tried-requests.ts';
 
-/** What an act is about. A setting has no id. */
+/** The object of an action. A setting has no id. */
 export interface CleaningObject {
   readonly kind: string;
   readonly id: number | null;
@@ -22,18 +22,17 @@ export interface CleaningObject {
 /** A role and its holder, or two objects and their link. */
 interface Tie {
   readonly path: string;
-  /** What the list at the path takes. */
+  /** The id that the list at the path accepts. */
   readonly id: number;
   /** The role (kind `role`), or the object with the list. */
   readonly object: CleaningObject;
-  /** Who holds the role, or the linked object. */
+  /** The holder of the role, or the linked object. */
   readonly other: CleaningObject;
   /** `role`, or the name of the link. */
   readonly link: string;
   readonly undoable: true;
 }
 
-/** An object that can be switched off. */
 interface Switch {
   readonly path: string;
   readonly object: CleaningObject;
@@ -49,26 +48,26 @@ export type CleaningAct =
       readonly object: CleaningObject;
       readonly undoable: false;
     }
-  /** Sets a switch of an object to false, which does nothing any more then; or to true again. */
+  /** Sets a switch of an object to false, which deactivates it; or back to true. */
   | ({ readonly act: 'disable' } & Switch)
   | ({ readonly act: 'enable' } & Switch)
   | {
       readonly act: 'restore';
-      /** Which value: the one before the actor's, or, to undo that, the one that the actor left. */
+      /** Which value to write: the one before the actor's, or, to undo that, the actor's. */
       readonly to: 'before' | 'after';
       readonly path: string;
       readonly object: CleaningObject;
-      /** Each with the entries of the activity stream that have the value before, and the last one. */
+      /** Each with the entries of the activity stream that contain the value before, and the last one. */
       readonly fields: readonly RestoredField[];
-      /** Whether the value before is the default of a setting, which no entry has. */
+      /** Whether the value before is a setting's default, which no entry contains. */
       readonly isDefault: boolean;
-      /** The path that gives a template a new webhook key; null if its webhook was not changed. Without a webhook there is no key. */
+      /** The path that gives a template a new webhook key; null if its webhook is absent or unchanged. */
       readonly newWebhookKey: string | null;
-      /** The path of a survey that was empty before; null without one to delete. */
+      /** The path of a survey to delete, which was empty before; null if there is none. */
       readonly survey: string | null;
       readonly undoable: true;
     }
-  /** Gives an object a name that no other has, so that others get back names that were swapped. */
+  /** Gives an object a temporary name, so that others get swapped names back. */
   | {
       readonly act: 'rename';
       readonly path: string;
@@ -77,10 +76,10 @@ export type CleaningAct =
       readonly name: string;
       readonly undoable: true;
     }
-  /** Deletes a role assignment, or makes it again. */
+  /** Deletes a role assignment, or creates it again. */
   | ({ readonly act: 'unassign' } & Assignment)
   | ({ readonly act: 'assign' } & Assignment)
-  /** Removes a role from its holder, or one object from another; or gives it back. */
+  /** Removes a role from its holder, or a link between objects; or restores it. */
   | ({ readonly act: 'disassociate' } & Tie)
   | ({ readonly act: 'associate' } & Tie)
   | {
@@ -90,30 +89,30 @@ export type CleaningAct =
       readonly undoable: false;
     };
 
-/** A role by the newer tables of roles. */
+/** A role in the newer role tables. */
 interface Assignment {
   readonly path: string;
-  /** The assignment that was deleted. One that is made again has another id. */
+  /** The assignment that was deleted. A re-created one has another id. */
   readonly object: CleaningObject;
   readonly assignment: AssignedRole;
   readonly undoable: true;
 }
 
-/** A field whose value before is recorded. */
+/** A field with a recorded value before. */
 interface RestoredField {
   readonly field: string;
-  /** The entry of the activity stream with the value before. */
+  /** The activity stream entry with the value before. */
   readonly entry: number;
   /** The entry with the value that the actor left. */
   readonly lastEntry: number;
 }
 
-/** What to do about an item: an act, or why none is possible. */
+/** What to do about an item: an action, or why none is possible. */
 export type Cleaning =
   | Exclude<CleaningAct, { readonly act: 'enable' | 'associate' | 'assign' | 'rename' }>
   | { readonly act: 'manual'; readonly why: string };
 
-/** What undoes an act, before it is known what is there now; null for one that cannot be undone. */
+/** The action that undoes another one, regardless of the current state; null if it cannot be undone. */
 export function undoing(act: CleaningAct): CleaningAct | null {
   switch (act.act) {
     case 'disable':
@@ -123,8 +122,8 @@ export function undoing(act: CleaningAct): CleaningAct | null {
     case 'unassign':
       return { ...act, act: 'assign', path: `/api/v2/${act.object.kind}s/` };
     case 'restore':
-      // A controller 24.6.1 makes a key itself when a webhook is turned on [seen]; a survey that was deleted
-      // is gone.
+      // A controller 24.6.1 creates a key itself when a webhook is turned on [seen]; a deleted survey is
+      // gone.
       return act.fields.length === 0 ? null : { ...act, to: 'after', newWebhookKey: null, survey: null };
     default:
       return null;
@@ -132,8 +131,8 @@ export function undoing(act: CleaningAct): CleaningAct | null {
 }
 
 /**
- * Kinds that are deleted when the actor made them. With any other, objects of other people may go along (the
- * hosts of an inventory) or stop working (the templates of a project): these are left to a person.
+ * Kinds that are deleted if the actor created them. Deleting others may delete other people's objects (the
+ * hosts of an inventory) or break them (the templates of a project): these are left to a person.
  */
 const DELETABLE: ReadonlySet<string> = new Set(
   words(`o_auth2_access_token o_auth2_application user team schedule credential job_template
@@ -141,7 +140,7 @@ const DELETABLE: ReadonlySet<string> = new Set(
     execution_environment role_user_assignment role_team_assignment credential_input_source`),
 );
 
-/** What ends an item that remains; null for one that does not. Only states what is possible: whether to do it is the plan's. */
+/** How to end a remaining item; null for others. Says what is possible: the plan decides whether to do it. */
 export function cleaningOf(item: InvestigationItem): Cleaning | null {
   const { object, act, state, role, other } = item;
   if (state !== 'there' && state !== 'running') return null;
@@ -167,7 +166,7 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
           `Others may use it. When that is clear, delete it manually with ${requestsText([`DELETE ${path}`])}.`,
         );
   }
-  // The API answers 405 to a change of one [seen], and a decision was carried out.
+  // The API rejects changes to an approval with 405 [seen], and a decision was carried out.
   if (object.kind === 'workflow_approval')
     return manual('A decision cannot be undone. Cancel the workflow job that continues.');
   return restoring(item, path);
@@ -203,10 +202,10 @@ function settingCleaning(item: InvestigationItem): Cleaning {
   return restoring(item, '/api/v2/settings/all/');
 }
 
-/** Fields that the API takes elsewhere, or not at all. */
+/** Fields that the API accepts elsewhere, or not at all. */
 const NOT_WRITABLE: ReadonlySet<string> = new Set(['survey_spec', 'password', 'inputs']);
 
-/** Whether the value before is known, and can be put back without losing what others changed. */
+/** Whether the value before is known, and can be restored without losing other users' changes. */
 function isRestorable(change: FieldChange): boolean {
   const { state, field, isMixed, isDefault } = change;
   const isKnown = 'before' in change || isDefault === true;
@@ -251,7 +250,7 @@ function newValues({ object }: Pick<InvestigationItem, 'object'>, changes: reado
     : 'The previous values are secret or were not recorded. Set new ones.';
 }
 
-/** What a restoration leaves to do by hand: fields whose value before is not known. Null for nothing. */
+/** The fields that a restoration leaves for a person, as their value before is unknown; null for none. */
 export function leftByHand(item: InvestigationItem, act: CleaningAct): string | null {
   if (act.act !== 'restore') return null;
   const { fields, survey, newWebhookKey } = act;
@@ -274,10 +273,10 @@ function manual(why: string): Cleaning {
   return { act: 'manual', why };
 }
 
-/** Fields that are text, also where the text is JSON. */
+/** Fields that are text, even if the text is JSON. */
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['extra_vars', 'variables', 'source_vars']);
 
-/** A recorded value as the API takes it: references are recorded as `name-id`, lists and objects as JSON in a text. */
+/** A recorded value for the API: references are recorded as `name-id`, lists and objects as JSON. */
 export function asWritten(field: string, recorded: unknown): unknown {
   if (isReference(field)) return referenceId(recorded);
   if (typeof recorded !== 'string' || TEXT_FIELDS.has(field) || !/^[{[]/.test(recorded)) return recorded;
@@ -288,7 +287,7 @@ export function asWritten(field: string, recorded: unknown): unknown {
   }
 }
 
-/** How to deal with an item by hand: a command of tokenctl where there is one, otherwise the exact request. */
+/** How to resolve an item manually: a tokenctl command if there is one, otherwise the exact request. */
 export function remedyOf(item: InvestigationItem, context: string): ItemRemedy | null {
   const { object } = item;
   const cleaning = cleaningOf(item);
@@ -319,7 +318,7 @@ export function remedyOf(item: InvestigationItem, context: string): ItemRemedy |
   }
 }
 
-/** Whether a value is printed without its secrets, or cut. */
+/** Whether a value is printed without its secrets, or truncated. */
 function isShortened(value: unknown): boolean {
   return /\[hidden\]|…/.test(JSON.stringify(value ?? null));
 }
@@ -353,7 +352,7 @@ function restoreRemedy(
     : { kind: 'manual', text: `${byHand} Then send ${requestsText(calls)}` };
 }
 
-/** What to do about an act of a cleaning that is refused. */
+/** What to do about a refused cleaning action. */
 const REMEDIES = {
   changed: 'Run the command again. It reads the current state.',
   name_taken: 'Rename that object, then run the command again.',
@@ -364,8 +363,8 @@ const REMEDIES = {
 } as const;
 
 /**
- * The error of an act of a cleaning that the target refuses, or that does not fit what is there now: nothing
- * was changed. `why` ends a sentence, as `it was changed since it was read`.
+ * The error of a cleaning action that the target refuses, or that does not fit the current state: nothing was
+ * changed. `why` ends a sentence, such as `it was changed since it was read`.
  */
 export function refusedAct(
   why: string,

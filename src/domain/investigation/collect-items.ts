@@ -5,27 +5,26 @@ import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './inv
 import { isJobKind, kindOf, nounOf } from './kinds.ts';
 import { type FieldEdit, uninterrupted } from './value-parts.ts';
 
-/** The most entries that one item names. */
+/** The maximum number of entries that an item names. */
 const MAX_ENTRIES = 100;
 
-/** The most changes of one field, each interrupted by others, that are compared one by one. */
+/** The maximum number of changes of one field, each interrupted by others, to compare one by one. */
 const MAX_EDITS = 50;
 
-/** What was recorded of one field: raw values, which may be secrets. */
+/** The recorded changes of one field: raw values, which may be secrets. */
 export interface RecordedChange {
   readonly field: string;
-  /** Undefined for a field of an object that was created. */
+  /** Undefined for a field of a created object. */
   readonly before: unknown;
   readonly after: unknown;
-  /** The first entry that changed it, which has the value before. */
+  /** The first entry that changed it, with the value before. */
   readonly entry: number;
-  /** The last one. */
   readonly lastEntry: number;
-  /** Each change, as entries were read; null for more than {@link MAX_EDITS} that others interrupted. */
+  /** Each change, as entries were read; null if others interrupted more than {@link MAX_EDITS}. */
   readonly edits: readonly FieldEdit[] | null;
 }
 
-/** An item before the controller was asked what became of it. */
+/** An item before its current state is read from the controller. */
 export interface ItemDraft
   extends Pick<InvestigationItem, 'id' | 'group' | 'act' | 'object' | 'other' | 'role' | 'link' | 'by'>,
     Pick<InvestigationItem, 'entries' | 'entryCount'> {
@@ -33,15 +32,14 @@ export interface ItemDraft
   readonly last: Date;
   readonly firstEntry: number;
   readonly lastEntry: number;
-  /** By field. */
   readonly changes: ReadonlyMap<string, RecordedChange>;
-  /** Of a setting: those that it belongs to; null where no entry says it. */
+  /** The category of a setting; null if no entry contains it. */
   readonly category: string | null;
 }
 
 /**
- * Collects entries into items: all that was done to one object, one role or one link is one item. Keeps no
- * entry, only what the items need, and at most as many items as it is told.
+ * Collects entries into items: all changes to one object, one role or one link are one item. Keeps no
+ * entries, only what the items need, and at most the given number of items.
  */
 export class ItemCollector {
   readonly #items = new Map<string, Building>();
@@ -52,12 +50,12 @@ export class ItemCollector {
     this.#max = max;
   }
 
-  /** Whether entries about further objects were left out. */
+  /** Whether entries about further objects were omitted. */
   get isFull(): boolean {
     return this.#isFull;
   }
 
-  /** Adds an entry of an actor; returns the id of its item, null if it was left out. */
+  /** Adds an actor's entry; returns the id of its item, null if it was omitted. */
   add(deed: Deed, actor: Actor): string | null {
     const id = itemId(deed);
     let item = this.#items.get(id);
@@ -73,13 +71,13 @@ export class ItemCollector {
     return id;
   }
 
-  /** The items, each as far as it is known from the entries. */
+  /** The items, as far as the entries show them. */
   drafts(): ItemDraft[] {
     return [...this.#items.values()].map((item) => item.draft());
   }
 }
 
-/** What names an item: the same for every entry about it. */
+/** The id of an item, the same for every entry about it. */
 function itemId({ id, operation, object, other, role, link }: Deed): string {
   const self = object.kind === 'setting' && object.name !== null ? object.name : (object.id ?? `entry-${id}`);
   if (operation !== 'associate' && operation !== 'disassociate') return `${object.kind}:${self}`;
@@ -148,7 +146,7 @@ class Building {
     for (const [name, value] of Object.entries(changes)) {
       const change = recordedValues(operation, value);
       if (name === 'id' || change === null) continue;
-      // A setting has one value, which is as secret as the setting's name says.
+      // A setting has one value, which is as secret as the setting's name suggests.
       const field = isSetting && name === 'value' ? (this.#object.name ?? name) : name;
       this.#changes.set(field, merged(this.#changes.get(field), { field, id, change }));
     }
@@ -181,7 +179,7 @@ class Building {
     const last = this.#lastOperation;
     if (last === 'disassociate') return 'removed';
     if (last === 'associate') return this.#deed.role === null ? 'linked' : 'granted';
-    // A row of a setting is made when it is first set, and deleted when it is reset.
+    // A setting's row is created when it is first set, and deleted when it is reset.
     if (this.#object.kind === 'setting') return 'changed';
     if (this.#deleted) return 'deleted';
     if (!this.#made) return 'changed';
@@ -190,8 +188,8 @@ class Building {
 }
 
 /**
- * The values before and after by one field of an entry; null if it has none. A deleted setting has its
- * default again, which is written as null.
+ * The values before and after of one field of an entry; null if it has none. A deleted setting is back at its
+ * default, which is written as null.
  */
 export function recordedValues(
   operation: Deed['operation'],
@@ -201,7 +199,7 @@ export function recordedValues(
   return operation === 'create' ? [undefined, value] : [value, null];
 }
 
-/** Entries of several actors are not added in order: the first one has the value before, the last one the value after. */
+/** Entries of several actors are not added in order: the first has the value before, the last the other. */
 function merged(
   known: RecordedChange | undefined,
   { field, id, change }: { field: string; id: number; change: readonly [unknown, unknown] },
@@ -221,7 +219,7 @@ function merged(
   };
 }
 
-/** Adds a change. Where there are too many, those that no one else interrupted become one. */
+/** Adds a change. If there are too many, consecutive ones without a change by others are merged. */
 function withEdit(
   edits: RecordedChange['edits'],
   { field, edit }: { field: string; edit: FieldEdit },
@@ -231,13 +229,12 @@ function withEdit(
   return fewer.length > MAX_EDITS ? null : fewer;
 }
 
-/** Links between these kinds decide what code runs, where, or with which credentials. */
+/** Links between these kinds decide which code runs, where, or with which credentials. */
 const CODE_LINKS: ReadonlySet<string> = new Set(
   words(`credential instance_group notification_template inventory host group workflow_job_template_node
     execution_environment`),
 );
 
-/** What an item means. */
 export function groupOf(
   item: Pick<ItemDraft, 'object' | 'other' | 'role' | 'link' | 'act'> & {
     readonly changes: ItemDraft['changes'];
@@ -250,7 +247,7 @@ export function groupOf(
     return CODE_LINKS.has(other.kind) || CODE_LINKS.has(object.kind) ? 'code_later' : 'other';
   const known = kindOf(object.kind)?.group ?? 'other';
   if (act !== 'changed' || (known !== 'other' && kindOf(object.kind)?.code === undefined)) return known;
-  // A new description runs nothing; the image that an organization's jobs run in by default does.
+  // A new description runs nothing; a new default execution environment of an organization does.
   const verdicts = new Set([...changes.keys()].map((field) => fieldVerdict(object.kind, field)));
   if (['code', 'secrets', null].some((verdict) => verdicts.has(verdict as FieldVerdict | null)))
     return 'code_later';
@@ -275,10 +272,10 @@ export function objectText({ kind, id, name }: ObjectReference): string {
   return [nounOf(kind), name, number].filter((part) => part !== null && part !== '').join(' ');
 }
 
-/** What is added to the summary of an item that no entry is about. */
+/** Appended to the summary of an item without an entry. */
 export const NOT_IN_STREAM = ' (not in the activity stream)';
 
-/** What an item has of a way in that is in force, and that no entry of the activity stream names. */
+/** The item of an active access path that no activity stream entry names. */
 export const UNRECORDED_WAY_IN = {
   group: 'ways_in',
   act: 'made',
@@ -294,7 +291,7 @@ export const UNRECORDED_WAY_IN = {
   job: null,
 } as const;
 
-/** What was done, as a phrase. */
+/** The action as a phrase. */
 export function summaryOf(draft: ItemDraft): string {
   return `${doneText(draft)}${draft.entryCount === 0 ? NOT_IN_STREAM : ''}`;
 }

@@ -1,46 +1,45 @@
 import type { Actor, ObjectReference } from './investigation.ts';
 import { isComputedField, linkName } from './kinds.ts';
 
-/** An entry of a controller's activity stream as it is stored. */
+/** An entry as stored in a controller's activity stream. */
 export interface StreamEntry {
   readonly id: number;
   readonly at: Date;
   readonly operation: string;
-  /** Null if the entry names no one; without an id, over REST, where the user was deleted. */
+  /** Null if the entry names no one; without an id, over REST, if the user was deleted. */
   readonly actor: Actor | null;
   readonly object1: string;
   readonly object2: string;
-  /** What `associate` is about: `awx.main.models.organization.Organization.admin_role`; over REST the end of that. */
+  /** For `associate`: `awx.main.models.organization.Organization.admin_role`; over REST the end of that. */
   readonly relationship: string;
-  /** Raw: it may hold secrets. */
+  /** Raw: may contain secrets. */
   readonly changes: Readonly<Record<string, unknown>>;
-  /** The name of the setting that it is about, and the settings that it belongs to (`authentication`). */
+  /** The name of its setting, and the setting's category (`authentication`). */
   readonly setting: string | null;
   readonly settingCategory: string | null;
-  /** The objects that it is still linked to, by kind; the controller drops the links of deleted objects. */
+  /** The objects still linked to it, by kind; the controller drops the links of deleted objects. */
   readonly links: ReadonlyMap<string, readonly { readonly id: number; readonly name: string | null }[]>;
 }
 
-/** An entry, read: what was done to what. */
+/** A parsed entry: an action and its object. */
 export interface Deed extends Pick<StreamEntry, 'id' | 'at' | 'actor'> {
   readonly operation: 'create' | 'update' | 'delete' | 'associate' | 'disassociate';
-  /** Who received a role, where it is about one. */
+  /** Who received the role, for an entry about a role. */
   readonly object: ObjectReference;
   /** The other object of a link; what a role is about. */
   readonly other: ObjectReference | null;
-  /** The role that was granted or removed; its field is null where it is not recorded. */
+  /** The role that was granted or removed; its field is null if not recorded. */
   readonly role: { readonly id: number | null; readonly field: string | null } | null;
-  /** What kind of link it is (`notification_templates_success`); empty for anything else. */
+  /** The kind of link (`notification_templates_success`); empty for anything else. */
   readonly link: string;
   /** The recorded fields of a created or deleted object; `[old, new]` for each changed field. Raw. */
   readonly changes: Readonly<Record<string, unknown>>;
-  /** Of a setting: those that it belongs to. */
   readonly category: string | null;
 }
 
 const OPERATIONS: ReadonlySet<string> = new Set(['create', 'update', 'delete', 'associate', 'disassociate']);
 
-/** Reads an entry; null for an operation that no controller of this version records, and for a change of computed fields only. */
+/** Parses an entry; null for an operation unknown to this version, and for changes of computed fields. */
 export function readDeed(entry: StreamEntry): Deed | null {
   const { id, at, actor, operation } = entry;
   const changes = operation === 'update' ? chosenChanges(entry) : entry.changes;
@@ -51,7 +50,7 @@ export function readDeed(entry: StreamEntry): Deed | null {
   return { ...common, object: objectOf(entry), other: null, role: null, link: '' };
 }
 
-/** The changes that someone made; null if the controller computed all. */
+/** The changes that a user made; null if the controller computed all of them. */
 function chosenChanges({ object1, changes }: StreamEntry): StreamEntry['changes'] | null {
   const fields = Object.keys(changes);
   const chosen = fields.filter((field) => !isComputedField(object1, field));
@@ -70,7 +69,7 @@ function objectOf({ object1, operation, changes, setting, links }: StreamEntry):
   };
 }
 
-/** The name that a created or deleted object had; a renamed object's new one. */
+/** The name of a created or deleted object; the new name of a renamed one. */
 function nameIn(changes: StreamEntry['changes'], isUpdate: boolean): string | null {
   const recorded = changes['name'] ?? changes['username'] ?? changes['hostname'];
   const name = isUpdate ? changeOf(recorded)?.[1] : recorded;
@@ -91,7 +90,7 @@ function associated(entry: StreamEntry): Association {
   }
   const field = /(\w+_role)$/.exec(relationship)?.[1] ?? null;
   const linkedRole = links.get('role')?.[0]?.id ?? null;
-  // A member that is added to a team: the entry begins with the team, and names the user, not the role.
+  // Adding a member to a team: the entry starts with the team, and names the user, not the role.
   if (object2 === 'user') {
     const user = reference(object2, secondId, links);
     return { object: user, other: first, role: { id: linkedRole, field }, link: 'role' };
@@ -115,19 +114,19 @@ export function changeOf(value: unknown): readonly [before: unknown, after: unkn
   return Array.isArray(value) && value.length === 2 ? [value[0], value[1]] : null;
 }
 
-/** That a user got or gave up a name: by another name, by being created, or by being deleted. */
+/** A user gained or lost a name, by a rename, a creation or a deletion. */
 export interface NameChange {
   readonly entry: number;
   readonly at: Date;
   /** Null for a renamed user who was deleted since: the controller drops the links of the entry. */
   readonly userId: number | null;
-  /** Null for a user who was created. */
+  /** Null for a created user. */
   readonly from: string | null;
-  /** Null for one who was deleted. */
+  /** Null for a deleted user. */
   readonly to: string | null;
 }
 
-/** The changes of user names among entries about users, in their order. */
+/** The changes of user names in entries about users, in order. */
 export function nameChangesIn(entries: readonly StreamEntry[]): NameChange[] {
   return entries.flatMap((entry) => {
     const deed = readDeed(entry);
@@ -149,15 +148,15 @@ function isName(value: unknown): value is string | null {
 }
 
 /**
- * Whether an entry about a role says who has it through another role, and not who got one: a credential that is made for a team is
- * administered by who administers the team, and an object in an organization by who administers that. Then `role` is of `other`,
- * and which role of `object` it gives is not recorded.
+ * Whether an entry about a role says who has it through another role, not who received one: administrators of
+ * a team administer credentials created for it, and administrators of an organization its objects. Then
+ * `role` is of `other`, and the role of `object` that it gives is not recorded.
  */
 export function isInherited({ role, object }: Pick<Deed, 'role' | 'object'>): boolean {
   return role !== null && object.kind !== 'user' && object.kind !== 'team';
 }
 
-/** Whether two references are to one user: by id, or by name where one has none. */
+/** Whether two references mean the same user: by id, or by name if one has no id. */
 export function isSameActor(a: Actor, b: Actor): boolean {
   return a.id === null || b.id === null ? a.username === b.username : a.id === b.id;
 }

@@ -1,22 +1,23 @@
 import { type Investigation, type InvestigationItem, isStillThere } from './investigation.ts';
 import { LISTED_KINDS } from './kinds.ts';
 
-/** What the last investigation of a subject is needed for. */
+/** The needed facts of a subject's last investigation. */
 type LastInvestigation = Pick<
   Investigation,
   'items' | 'madeAt' | 'chain' | 'since' | 'until' | 'visibility' | 'stream'
 >;
 
-/** Kinds that are listed by who made them: what is missing in a list that has to have it was deleted. */
+/** Kinds that are listed by creator: an object missing from its list was deleted. */
 const LISTED_BY_MAKER: ReadonlySet<string> = new Set([
   ...['o_auth2_access_token', 'role_user_assignment', 'role_team_assignment', ...Object.keys(LISTED_KINDS)],
 ]);
 
 /**
  * The items of earlier investigations of a subject that the last one does not name. The stream drops the id
- * of an object that was deleted since: then the last one has the same entries without an object. Roles and
- * links of a deleted object are deleted with it. What the stream does not have is listed by who made it.
- * Anything else that remained is not known: the last one may be of a shorter time, or the stream was cut off.
+ * of an object that was deleted since: the last investigation then has the same entries without an object.
+ * Roles and links of a deleted object are deleted with it. Objects missing from the stream are listed by
+ * creator. All other remaining items are unknown: the last investigation may cover a shorter time, or the
+ * stream may be truncated.
  */
 export function notNamed(
   earlier: readonly InvestigationItem[],
@@ -45,13 +46,13 @@ export function notNamed(
     });
 }
 
-/** Whether an item would be in the lists of the last investigation if it were there: they are by users who still exist. */
+/** Whether the last investigation's lists, by existing users, would contain an item if it existed. */
 function isMissingInList(
   { object, entries, by, first }: InvestigationItem,
   { chain, since, until, visibility, stream }: LastInvestigation,
 ): boolean {
   if (entries.length > 0 || visibility.kind !== 'all') return false;
-  // All users of the period are listed, but for those from before the oldest entry.
+  // All users created in the period are listed, except those older than the oldest entry.
   if (object.kind === 'user' && by.length === 0)
     return since <= first && first < until && stream.oldest !== null && stream.oldest <= first;
   return (

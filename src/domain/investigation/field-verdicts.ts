@@ -2,7 +2,7 @@ import { words } from '@tokenctl/common/text.ts';
 import { isCodeField, isComputedField, isJobKind } from './kinds.ts';
 
 /**
- * What a change of a field can give:
+ * What a change of a field can affect:
  * - `access`: who has access, to what, or who administers the object
  * - `code`: what code runs, where, and with which rights
  * - `secrets`: secrets are shown where they were not
@@ -12,9 +12,9 @@ export type FieldVerdict = 'access' | 'code' | 'secrets' | 'none';
 
 type Verdicts = Readonly<Partial<Record<FieldVerdict, readonly string[]>>>;
 
-/** What fields of this name give in every kind that has one, where the kind itself says nothing else. */
+/** The verdict on fields of this name in every kind, unless the kind has its own. */
 const EVERYWHERE: Verdicts = {
-  // The administrators of the owner administer what it has: to give an object to another owner is to give access.
+  // The owner's administrators administer its objects: changing the owner gives access.
   access: words('organization team user owner parent webhook_key'),
   code: words(
     'custom_virtualenv execution_environment prevent_instance_group_fallback survey_passwords char_prompts',
@@ -24,16 +24,16 @@ const EVERYWHERE: Verdicts = {
     unifiedjobtemplate_ptr timeout verbosity forks job_slice_count`),
 };
 
-/** The same by kind. The code fields of most kinds are among what is known of the kind. */
+/** The verdicts by kind. The code fields of most kinds are in `kinds.ts`. */
 const BY_KIND: Readonly<Record<string, Verdicts>> = {
   organization: {
-    // Rules of directories and authenticators name organizations and teams.
+    // Rules of directories and authenticators refer to organizations and teams by name.
     access: ['name'],
     none: ['max_hosts'],
   },
   team: { access: ['name'] },
   user: {
-    // Whoever receives the mail resets the password, and identity providers find an account by it.
+    // The recipient of the mail can reset the password, and identity providers find an account by it.
     access: words('username email password is_active is_staff is_superuser is_system_auditor'),
     none: words('first_name last_name last_login date_joined'),
   },
@@ -47,7 +47,7 @@ const BY_KIND: Readonly<Record<string, Verdicts>> = {
       skip_authorization post_logout_redirect_uris app_url pkce_required`),
     none: words('logo_data updated'),
   },
-  // Of a gateway: who logs in, as whom, and with which rights.
+  // On a gateway: who logs in, as whom, and with which rights.
   authenticator: {
     access: words('auto_migrate_users_to configuration create_objects enabled order remove_users slug type'),
     none: ['category'],
@@ -92,10 +92,10 @@ const BY_KIND: Readonly<Record<string, Verdicts>> = {
 
 const VERDICTS = ['access', 'code', 'secrets', 'none'] as const;
 
-/** What a change of a field of a kind can give; null where this version of tokenctl does not know the field. */
+/** The verdict on a field of a kind; null if this version of tokenctl does not know the field. */
 export function fieldVerdict(kind: string, field: string): FieldVerdict | null {
   if (isCodeField(kind, field)) return 'code';
-  // Roles are granted by entries of their own. The value of a setting is judged by the name of the setting.
+  // Role grants have separate entries. A setting's value is judged by the setting's name.
   if (/_role$/.test(field) || isComputedField(kind, field)) return 'none';
   if (isJobKind(kind) || kind === 'setting' || kind === 'workflow_approval') return 'none';
   const found = (verdicts: Verdicts | undefined) =>

@@ -4,40 +4,40 @@ import type { StreamEntry } from './deed.ts';
 import type { Actor } from './investigation.ts';
 import { kindOfModel } from './kinds.ts';
 
-/** The user in whose name a gateway's token endpoints and management commands write [seen on all three layouts]. */
+/** The user of entries by a gateway's token endpoints and management commands [seen on all three layouts]. */
 export const SYSTEM_USER = '_system';
 
-/** An entry of a gateway's activity stream, as its table or its API has it. */
+/** An entry of a gateway's activity stream, from its table or its API. */
 export interface GatewayEntry {
   readonly id: number;
   readonly at: Date;
   readonly operation: string;
-  /** Null where the user was deleted since: a gateway then forgets who it was. */
+  /** Null if the user was deleted since: a gateway then loses the reference. */
   readonly actor: Actor | null;
   /** The model of the object: `oauth2accesstoken`, `preference`, `user`. */
   readonly model: string;
   readonly objectId: string | null;
-  /** The other object of a link; empty without one. */
+  /** The other object of a link; empty if there is none. */
   readonly relatedModel: string;
   readonly relatedId: string | null;
   readonly relatedField: string;
-  /** `added_fields`, `removed_fields` and `changed_fields`. The table has texts where the API has numbers and truth values. */
+  /** `added_fields`, `removed_fields` and `changed_fields`. The table has text for numbers and booleans. */
   readonly changes: Readonly<Record<string, unknown>>;
 }
 
-/** The model of a setting; its kind is that of a controller. */
+/** The model of a setting; it is mapped to the controller's kind. */
 const PREFERENCE = 'preference';
 
-/** What each save of an object sets: it tells nothing of what was changed. */
+/** Set by every save of an object: it says nothing about the change. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(['created', 'modified', 'created_by', 'modified_by']);
 
-/** Fields that hold the id of an object. The table has them as text. */
+/** Fields that contain the id of an object. The table has them as text. */
 const NUMBERS: ReadonlySet<string> = new Set(
   words(`id user application organization access_token id_token source_refresh_token team role_definition
     authenticator order auto_migrate_users_to`),
 );
 
-/** Fields whose text may look like something else. */
+/** Fields whose text may look like another type. */
 const TEXTS: ReadonlySet<string> = new Set(
   words(`name username description first_name last_name email raw_value`),
 );
@@ -52,10 +52,10 @@ export function gatewayModelOf(kind: string): string {
 
 /**
  * An entry in the controller's form.
- *
  * @param settings The names of settings by the ids of their rows.
- * @returns Null for an entry that records no change: the use of a token, or a save that changed nothing that is recorded. Of an
- * application, such a save counts: a new client secret is not recorded [seen on all three layouts].
+ * @returns Null for an entry without a recorded change: the use of a token, or a save that changed no
+ * recorded field. For an application, such a save counts: a new client secret is not recorded [seen on all
+ * three layouts].
  */
 export function streamEntryOf(
   entry: GatewayEntry,
@@ -101,7 +101,7 @@ function changesOf(kind: string, changes: Readonly<Record<string, unknown>>): Re
   return { id, ...(raw !== undefined && { value }) };
 }
 
-/** The fields that an entry is about, in the types of the API; those of each save are left out. */
+/** The fields that an entry is about, in the API's types, without those that every save sets. */
 function fieldsOf({ operation, changes }: GatewayEntry): Record<string, unknown> {
   const changed = memberOf(changes, 'changed_fields');
   const fields =
@@ -128,7 +128,7 @@ function memberOf(
   return typeof member === 'object' && member !== null ? (member as Readonly<Record<string, unknown>>) : {};
 }
 
-/** A value of the table as the API writes it. */
+/** A value of the table in the API's form. */
 function typed(name: string, value: unknown): unknown {
   if (TEXTS.has(name)) return value;
   if (value === 'True' || value === 'False') return value === 'True';
@@ -142,7 +142,7 @@ export function settingValue(raw: unknown): unknown {
   return /^-?\d{1,15}(\.\d{1,15})?$/.test(raw) ? Number(raw) : raw;
 }
 
-/** The id of the user that made an object or changed it last, as an entry says beside its actor; null where it does not. */
+/** The id of an object's creator or last editor, if an entry has it; otherwise null. */
 export function recordedMaker({ changes }: Pick<GatewayEntry, 'changes'>): number | null {
   const { created_by: made } = memberOf(changes, 'added_fields');
   const { modified_by: modified } = memberOf(changes, 'changed_fields');

@@ -11,7 +11,7 @@ import { callRemedy, requestsText } from './tried-requests.ts';
 
 const ROOT = '/api/gateway/v1/';
 
-/** Kinds whose fields a gateway takes over its REST API [seen]. */
+/** Kinds whose fields can be written over a gateway's REST API [seen]. */
 const WRITABLE: Readonly<Record<string, { readonly path: string; readonly fields: readonly string[] }>> = {
   user: { path: 'users', fields: ['is_superuser', 'username', 'email', 'first_name', 'last_name'] },
   o_auth2_application: {
@@ -20,7 +20,7 @@ const WRITABLE: Readonly<Record<string, { readonly path: string; readonly fields
   },
 };
 
-/** What else to do about a kind, where no request does it alone. */
+/** What else to do about a kind that no single request resolves. */
 const BY_HAND: Readonly<Record<string, string>> = {
   authenticator:
     'Compare its configuration with the intended one, at the identity provider as well. The previous values are not recorded.',
@@ -30,7 +30,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
   team: 'Others may use it. When that is clear, delete it manually.',
 };
 
-/** An item of a gateway with what to do about it. It has paths of its own, and tokenctl cleans nothing there. */
+/** A gateway's item with what to do about it. A gateway has its own paths; tokenctl cleans nothing there. */
 export function withGatewayRemedy(item: InvestigationItem, context: string): InvestigationItem {
   return { ...item, remedy: isStillThere(item) ? gatewayRemedy(item, context) : null };
 }
@@ -96,7 +96,7 @@ function restOf(kind: string, fields: readonly string[]): string {
   return BY_HAND[kind] ?? `Set manually: ${fields.join(', ')}.`;
 }
 
-/** A change of which nothing is recorded. */
+/** A change without any recorded details. */
 function unrecorded(kind: string): string {
   return kind === 'o_auth2_application'
     ? 'The change was not recorded: it may be the client secret. Replace it with the command `applications rotate-secret` in a database context, and compare the other fields.'

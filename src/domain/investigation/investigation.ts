@@ -1,105 +1,106 @@
 import type { Visibility } from '../claims.ts';
 import type { Severity } from '../policy/rule.ts';
 
-/** Whose deeds are investigated. */
 export type InvestigationSubject =
   | { readonly kind: 'user'; readonly name: string }
   | { readonly kind: 'token'; readonly id: number; readonly user: string }
   | { readonly kind: 'application'; readonly name: string; readonly users: readonly string[] };
 
-/** A user of the controller. A deleted user has no id over REST, only the name that the activity stream keeps. */
+/** A user of the controller. Over REST, a deleted user has no id, only the name in the activity stream. */
 export interface Actor {
   readonly id: number | null;
   readonly username: string;
 }
 
-/** An object of the controller: its kind in the controller's words (`job_template`, `o_auth2_access_token`). */
+/**
+ * An object of the controller; its kind in the controller's terms (`job_template`, `o_auth2_access_token`).
+ */
 export interface ObjectReference {
   readonly kind: string;
-  /** Null where the activity stream no longer has it: it drops the links of deleted objects. */
+  /** Null if the activity stream no longer has it: it drops the links of deleted objects. */
   readonly id: number | null;
   readonly name: string | null;
 }
 
-/** A user whose deeds count, and why. */
+/** A user whose actions count, and why. */
 export interface ChainLink {
   readonly user: Actor;
-  /** `subject`: named by the investigation; `made`: created by `by`; `password_set`: `by` set the password. */
+  /**
+   * `subject`: named by the investigation; `made`: created by `by`; `password_set`: `by` set the password.
+   */
   readonly how: 'subject' | 'made' | 'password_set';
   /** Who brought this user into the chain; null for the subject. */
   readonly by: Actor | null;
-  /** The item through which ({@link InvestigationItem.id}); null for the subject. */
+  /** The id of the item that did so ({@link InvestigationItem.id}); null for the subject. */
   readonly through: string | null;
   /** 0 for the subject. */
   readonly depth: number;
-  /** The deeds of the user count from this instant (RFC 3339). */
+  /** The user's actions count from this instant (RFC 3339). */
   readonly since: string;
-  /** Whether the user still exists; null where this account cannot see that. */
+  /** Whether the user still exists; null if this account cannot see that. */
   readonly exists: boolean | null;
 }
 
-/** What an item means: a way in, a way to run code later, something that ran, or anything else. */
+/** The kinds of items: access paths, code that runs later, something that ran, or anything else. */
 export const itemGroups = ['ways_in', 'code_later', 'ran', 'other'] as const;
 
-/** One of {@link itemGroups}. */
 export type ItemGroup = (typeof itemGroups)[number];
 
 export const itemStates = ['there', 'running', 'unknown', 'finished', 'undone', 'changed', 'gone'] as const;
 
 /**
- * What an item is now.
+ * The current state of an item.
  * - `there`: as the actor left it, in whole or in part
  * - `running`: a job that has not ended
  * - `unknown`: not checked; `stateReason` says why
  * - `finished`: a job that has ended
- * - `undone`: every changed value is as it was before, or a user is deactivated, a schedule or host switched off
- * - `changed`: every changed value was changed again since by another user, and holds nothing that the actor
- * put in
+ * - `undone`: every changed value is as before, or a user is deactivated, a schedule or host switched off
+ * - `changed`: another user has changed every value again, and nothing of the actor's is left
  * - `gone`: deleted
  */
 type ItemState = (typeof itemStates)[number];
 
-/** The states of an item that is left to deal with. */
+/** The states of an item that must still be resolved. */
 const remainingStates: readonly ItemState[] = ['there', 'running', 'unknown'];
 
-/** A field that the actor changed. Values are as the activity stream has them, without secrets, cut to some length. */
+/** A field that the actor changed. Values are from the activity stream, truncated and without secrets. */
 export interface FieldChange {
   readonly field: string;
   /**
-   * The value before the actor's change, or before the last ones that no one else interrupted; absent if hidden, or if the object was
-   * created.
+   * The value before the actor's change, or before the last changes without another user's in between; absent
+   * if hidden, or if the object was created.
    */
   readonly before?: unknown;
   /** The value after the actor's last change; absent if hidden. */
   readonly after?: unknown;
   /** The value now; absent if hidden or not read. */
   readonly now?: unknown;
-  /** The values are, or may contain, secrets: they are not printed. */
+  /** Whether the values are, or may contain, secrets: they are not printed. */
   readonly hidden: boolean;
   /**
-   * What the field is now, compared with what the actor put in.
+   * The current value, compared with the actor's.
    * - `as_left`: the value that the actor left
-   * - `left_in_part`: others changed it since; a line, member or entry that the actor put in is still there
+   * - `left_in_part`: others changed it since; a line, member or entry of the actor is still there
    * - `as_before`: the value before the actor's first change
-   * - `changed`: nothing that the actor put in is there
+   * - `changed`: nothing of the actor is left
    * - `not_reviewed`: others changed it since, and the values do not show what is left of the actor's
    * - `unknown`: not read
    */
   readonly state: 'as_left' | 'left_in_part' | 'as_before' | 'changed' | 'not_reviewed' | 'unknown';
-  /** The value before is the default of a setting, which no entry has. */
+  /** The value before is the default of a setting, which no entry contains. */
   readonly isDefault?: true;
   /**
-   * Others changed it between changes of the actor, and the value before the last of these holds something that the actor put in:
-   * there is no value to go back to.
+   * Others changed it between the actor's changes, and the value before the last of these contains something
+   * from the actor: there is no value to restore.
    */
   readonly isMixed?: true;
-  /** The entry of the activity stream that has the value before. */
+  /** The activity stream entry with the value before. */
   readonly entry: number;
-  /** The last entry of the actor that changed it. */
+  /** The actor's last entry that changed it. */
   readonly lastEntry: number;
 }
 
-/** A change of the same object by a user outside the chain, after the actor's. */
+/** A later change of the same object by a user outside the chain. */
 export interface LaterChange {
   readonly entry: number;
   readonly at: string;
@@ -110,7 +111,7 @@ export interface LaterChange {
   readonly fields: readonly string[];
 }
 
-/** What is known of a job, an ad hoc command or an update. */
+/** The facts about a job, an ad hoc command or an update. */
 export interface JobFacts {
   readonly status: string;
   /** `manual`, `scheduled`, `webhook`, `callback`, …; null if unknown. */
@@ -119,41 +120,42 @@ export interface JobFacts {
   readonly finished: string | null;
   /** What it was launched from. */
   readonly template: ObjectReference | null;
-  /** The names of the credentials that it used. */
+  /** The names of the credentials used. */
   readonly credentials: readonly string[];
-  /** How many hosts it reached by the host summaries of the controller; null if not read. */
+  /** Number of hosts in the controller's host summaries; null if not read. */
   readonly hosts: number | null;
-  /** Whether the actor launched it, or something that the actor made or changed was what ran. */
+  /** Whether the actor launched it, or it ran something that the actor created or changed. */
   readonly because: 'launched' | 'made' | 'changed';
 }
 
-/** How to deal with an item. */
+/** How to resolve an item. */
 export interface ItemRemedy {
-  /** `command` can be pasted as it is; `call` is one request of the REST API; `manual` is a sentence. */
+  /** `command` can be pasted unchanged; `call` is one request of the REST API; `manual` is a sentence. */
   readonly kind: 'command' | 'call' | 'manual';
   readonly text: string;
-  /** Of a `call`: no controller was seen carrying it out. */
+  /** For a `call` that was not tested on any controller. */
   readonly isUntried?: true;
 }
 
-/** One verdict of the rules on an item. */
 export interface ItemFinding {
   readonly rule: string;
   readonly severity: Severity;
   readonly message: string;
 }
 
-/** A role that a user or team has by the newer tables of roles: what makes it again. */
+/** A role of a user or team in the newer role tables, with what is needed to create it again. */
 export interface AssignedRole {
   readonly definition: number;
   readonly holder: { readonly kind: 'user' | 'team'; readonly id: number };
-  /** The id of the object that it is about; null for a role of the system. */
+  /** The id of the object that it is about; null for a system role. */
   readonly about: number | null;
 }
 
-/** One thing that the actor did to one object, all entries about it together. Instants are RFC 3339. */
+/** What the actor did to one object: all entries about it together. Instants are RFC 3339. */
 export interface InvestigationItem {
-  /** Names the item, the same in every investigation of the same deeds: `schedule:6`, `setting:OAUTH2_PROVIDER`. */
+  /**
+   * The item's id, equal in all investigations of the same actions: `schedule:6`, `setting:OAUTH2_PROVIDER`.
+   */
   readonly id: string;
   readonly group: ItemGroup;
   /**
@@ -164,15 +166,15 @@ export interface InvestigationItem {
   readonly object: ObjectReference;
   /** The other object of a role or link: what the role is about, or what was linked. */
   readonly other: ObjectReference | null;
-  /** A granted or removed role: its field (`admin_role`) and its id, where they are known. */
+  /** A granted or removed role: its field (`admin_role`) and its id, if known. */
   readonly role: { readonly id: number | null; readonly field: string | null } | null;
-  /** Of a role assignment, which the activity stream does not record; missing in a file of an earlier version. */
+  /** For a role assignment, which the stream does not record; missing in a file of an earlier version. */
   readonly assignment?: AssignedRole | null;
-  /** The name of a link in the REST API (`credentials`, `notification_templates_success`); empty for anything else. */
+  /** The link's name in the REST API (`credentials`, `notification_templates_success`); may be empty. */
   readonly link: string;
-  /** What was done, as a phrase: `created the schedule nightly (6)`. */
+  /** The action as a phrase: `created the schedule nightly (6)`. */
   readonly summary: string;
-  /** Who did it; more than one if several users of the chain did. */
+  /** Who did it; several if several users of the chain did. */
   readonly by: readonly Actor[];
   readonly first: string;
   readonly last: string;
@@ -209,57 +211,57 @@ export interface EvidenceLimit {
     | 'not_listed'
     | 'honest_work';
   readonly text: string;
-  /** What the limit is that counts entries; absent for any other, and in a file of an earlier version. */
+  /** The counted entries if the limit is about them; absent otherwise, and in files of earlier versions. */
   readonly entries?: NamelessEntries;
 }
 
-/** The entries of the period that name no one, those of tokenctl too. */
+/** The entries of the period without a user, including tokenctl's. */
 export interface NamelessEntries {
-  /** Null for more than are counted. */
+  /** Null for more than can be counted. */
   readonly count: number | null;
-  /** What they lack, in the words of the stream. */
+  /** What they lack, in the terms of the stream. */
   readonly lack: 'actor' | 'user';
   /** Who writes such entries, and what else hides an actor. */
   readonly why: string;
 }
 
-/** An entry without an actor that is about access, and that may be the actor's. */
+/** An entry about access without an actor, which may be the investigated actor's. */
 export interface UnattributedEntry extends Omit<LaterChange, 'by'> {
   readonly object: ObjectReference;
-  /** The other object of a link; what a role is about. Missing in a file of an earlier version, and for any other entry. */
+  /** The other object of a link; what a role is about. Missing otherwise, and in older files. */
   readonly other?: ObjectReference;
-  /** Whose token it is; null for other objects, and for a token that was deleted since. */
+  /** The token's owner; null for other objects, and for a token deleted since. */
   readonly owner: string | null;
 }
 
-/** How far the activity stream reaches. */
+/** How far back the activity stream goes. */
 interface StreamExtent {
   /** Whether the controller records activity now; null if this account may not read the setting. */
   readonly enabled: boolean | null;
   /** When its oldest entry was written; null for an empty stream. */
   readonly oldest: string | null;
   /**
-   * What is missing of it in the period, as a sentence; null where nothing is known to be. Missing in a file of an earlier version, and
-   * null for an account that sees only part.
+   * The gap in the period, as a sentence; null if none is known. Missing in a file of an earlier version, and
+   * null for an account that does not see everything.
    */
   readonly hole?: string | null;
-  /** How many entries of the actors were read. */
+  /** Number of the actors' entries that were read. */
   readonly read: number;
-  /** How many entries in the window have no actor; null where that was not counted. */
+  /** Number of entries in the window without an actor; null if not counted. */
   readonly withoutActor: number | null;
 }
 
-/** What the owner of a stolen token did in the period before the token was made: no one did it with that token. */
+/** What the owner of a stolen token did in the period before it was created, and so without it. */
 export interface BeforeToken {
-  /** When the token was made (RFC 3339): the theft did not begin before. */
+  /** When the token was created (RFC 3339): the theft did not begin earlier. */
   readonly madeAt: string;
-  /** In order of time. What became of them was not read: each is `unknown`. No cleaning takes them. */
+  /** In chronological order. Each is `unknown`: its current state was not read. No cleaning includes them. */
   readonly items: readonly InvestigationItem[];
-  /** Whether no entry about a further object was left out. */
+  /** Whether no entries about further objects were omitted. */
   readonly isWhole: boolean;
 }
 
-/** What an actor did, what remains of it, and what is not known. Plain JSON: it is saved as it is. */
+/** What an actor did, what remains of it, and what is unknown. Plain JSON, saved unchanged. */
 export interface Investigation {
   readonly format: 'tokenctl-investigation';
   readonly version: 1;
@@ -271,47 +273,46 @@ export interface Investigation {
     readonly dialect: 'controller' | 'gateway' | 'service';
     readonly version: string | null;
   };
-  /** Who investigated, as the target knows it. */
+  /** The account that investigated, as the target identifies it. */
   readonly as: string;
   readonly visibility: Visibility;
-  /** The incident that it belongs to. */
   readonly incident: string | null;
   readonly subject: InvestigationSubject;
   readonly since: string;
-  /** What `since` is: given, the creation of the token or application, or a default. Missing in a file of an earlier version. */
+  /** What `since` is: given, the token's or application's creation, or a default. Missing in older files. */
   readonly begins?: 'given' | 'created' | 'default' | undefined;
   readonly until: string;
   readonly chain: readonly ChainLink[];
   /** By group, then risk, then time. */
   readonly items: readonly InvestigationItem[];
-  /** Not among `items`. Missing where the period begins after the stolen token was made, or the subject is no token. */
+  /** Not part of `items`. Missing without a stolen token, or if the period begins after its creation. */
   readonly beforeToken?: BeforeToken;
   /** What the actor may have read, as sentences. */
   readonly mayHaveRead: readonly string[];
-  /** Newest first, some of them. */
+  /** Some of them, newest first. */
   readonly unattributed: readonly UnattributedEntry[];
-  /** How many there are among the newest entries that were read; missing in a file of an earlier version. */
+  /** Their number among the newest entries that were read; missing in a file of an earlier version. */
   readonly unattributedCount?: number;
   readonly stream: StreamExtent;
   readonly limits: readonly EvidenceLimit[];
 }
 
-/** Whether a field may hold something that the actor put in. */
+/** Whether a field may contain something from the actor. */
 export function isLeft({ state }: Pick<FieldChange, 'state'>): boolean {
   return state !== 'as_before' && state !== 'changed';
 }
 
-/** Whether anything of an item may be there still: access, code that runs later, or another change, such as a new description. */
+/** Whether anything of an item may still exist: access, code that runs later, or any other change. */
 export function isStillThere({ state }: Pick<InvestigationItem, 'state'>): boolean {
   return remainingStates.includes(state);
 }
 
-/** Whether it is a user, schedule or host that was made and is off now: it can be switched on again. */
+/** Whether it is a created user, schedule or host that is off now: it can be switched on again. */
 export function isSwitchedOff({ state, act }: Pick<InvestigationItem, 'state' | 'act'>): boolean {
   return state === 'undone' && act === 'made';
 }
 
-/** The state of an item in words, as it was read: nothing in it says who did it. */
+/** The state of an item in words, as it was read. Does not say who did it. */
 export function stateText({
   state,
   act,
@@ -322,7 +323,7 @@ export function stateText({
   return object.kind === 'user' ? 'deactivated' : 'switched off';
 }
 
-/** Who did it, by name; empty where no one is recorded. */
+/** Who did it, by name; empty if not recorded. */
 export function whoText({ by }: Pick<InvestigationItem, 'by'>): string {
   return by.map(({ username }) => username).join(', ');
 }
@@ -333,8 +334,8 @@ const USER_FLAGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The summary of an item; of a token that was made with its description and scope, which tell it from others; of a user that was made
- * with the rights that it was made with. Data of users.
+ * The summary of an item. For a created token, with its description and scope, which distinguish it from
+ * others; for a created user, with its original rights. Contains data from users.
  */
 export function describedSummary({
   summary,
@@ -360,8 +361,8 @@ export function describedSummary({
 }
 
 /**
- * Whether an item is the making of the token that was stolen, by the subject of the investigation: the theft began with it, and it is no
- * act of the intruder.
+ * Whether an item is the creation of the stolen token by the subject of the investigation: the theft began
+ * with it, and it is not an action of the intruder.
  */
 export function isStolenToken(
   { id, act }: Pick<InvestigationItem, 'id' | 'act'>,
@@ -370,12 +371,12 @@ export function isStolenToken(
   return subject.kind === 'token' && act === 'made' && id === `o_auth2_access_token:${subject.id}`;
 }
 
-/** Whether an item is there still that gives access, or runs code. */
+/** Whether an item that gives access or runs code still exists. */
 export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
   return group !== 'other' && isStillThere({ state });
 }
 
-/** Whether an item is a change that gives no access and runs no code by any rule, such as a new description, and is still there. */
+/** Whether an item still exists that gives no access and runs no code by any rule, such as a description. */
 export function isOtherChangeLeft({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
   return group === 'other' && isStillThere({ state });
 }

@@ -4,35 +4,35 @@ import { interimName, nameField } from './kinds.ts';
 import { isMasked, isSameValue, isSecretName, printableValue } from './recorded-values.ts';
 import { type FieldEdit, inOrder, isSameContent, leftOf, leftOver, uninterrupted } from './value-parts.ts';
 
-/** What an object is now, as far as it was read. */
+/** The current state of an object, as far as it was read. */
 export type Existence =
   | { readonly kind: 'exists'; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly kind: 'gone' }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** What became of an item's object, and what others did to it since. */
+/** The current state of an item's object, and others' changes since. */
 export interface Since {
   readonly now: Existence;
   readonly later: readonly LaterChange[];
-  /** The changes of a field by others between two entries; null for more than can be compared. */
+  /** The changes of a field by others between two entries; null if too many to compare. */
   readonly between: (field: string, first: number, last: number) => readonly FieldEdit[] | null;
 }
 
-/** The most fields of a created object that are shown: what is left of it does not depend on them. */
+/** The maximum number of a created object's fields to show: its state does not depend on them. */
 const MAX_FIELDS = 40;
 
-/** Fields that hold one secret, which a change replaces as a whole. Of others, a change may leave what was there. */
+/** Fields with one secret, which a change replaces as a whole. In others, a change may keep parts. */
 const WHOLE_SECRETS: ReadonlySet<string> = new Set(['password', 'client_secret', 'webhook_key', 'token']);
 
 type State = Pick<InvestigationItem, 'state' | 'stateReason' | 'changes'>;
 
-/** What became of an object that was made or changed, with each field before, after and now. */
+/** The state of an object that was created or changed, with each field before, after and now. */
 export function stateOf(draft: ItemDraft, since: Since): State {
   const { now, later } = since;
   const changes = fieldsOf(draft, since);
   if (draft.act === 'deleted' || draft.act === 'removed')
     return { state: 'gone', stateReason: null, changes };
-  // A setting that is not set has its default: the actor set it, or reset it.
+  // An unset setting has its default: the actor set it, or reset it.
   if (now.kind === 'gone') return { state: goneState(draft, changes), stateReason: null, changes };
   if (now.kind === 'unknown') return { state: 'unknown', stateReason: now.why, changes };
   if (draft.act === 'made') return { state: madeState(draft, now.fields), stateReason: null, changes };
@@ -44,7 +44,7 @@ function goneState({ object }: ItemDraft, changes: readonly FieldChange[]): Inve
   return changes.some(isLeft) ? 'there' : 'undone';
 }
 
-/** A deactivated user, a disabled schedule and a disabled host do nothing any more. */
+/** A deactivated user, a disabled schedule and a disabled host have no further effect. */
 function madeState(
   { object }: ItemDraft,
   fields: Readonly<Record<string, unknown>>,
@@ -82,20 +82,19 @@ function fieldsOf(draft: ItemDraft, since: Since): FieldChange[] {
     .map((change) => fieldOf(change, { ...since, object: draft.object }));
 }
 
-/** A created object records all its fields; those that are empty say nothing. */
+/** A created object records all its fields; empty ones are skipped. */
 function saysSomething({ after }: RecordedChange): boolean {
   return !(after === null || after === '' || after === false || after === '{}' || after === 0);
 }
 
-/** The value to go back to. */
 interface Base extends Pick<FieldChange, 'isDefault' | 'isMixed'> {
   readonly before: unknown;
   readonly entry: number;
 }
 
 /**
- * The value before the last changes of the actor that no one else interrupted: to go back further would lose what others did. It is no
- * value to go back to if it holds something that the actor put in before.
+ * The value before the actor's last changes without another user's in between: going back further would lose
+ * others' changes. It cannot be restored if it contains something that the actor added earlier.
  */
 function baseOf({ field, before, entry, edits }: RecordedChange): Base {
   // More changes than are compared.
@@ -141,7 +140,7 @@ function fieldOf(
 
 interface FieldContext extends Since {
   readonly current: unknown;
-  /** The value to go back to. */
+  /** The value to restore. */
   readonly base: unknown;
   readonly isDefault: boolean;
   readonly object: ItemDraft['object'];
@@ -153,7 +152,7 @@ function fieldState(change: RecordedChange, context: FieldContext): FieldChange[
   const byOthers = later.some((each) => each.entry > lastEntry && each.fields.includes(field));
   // A setting that the actor reset has its default, which is not recorded.
   const isReset = object.kind === 'setting' && after === null;
-  // A cleaning that did not end left it so.
+  // An interrupted cleaning left it like this.
   if (field === nameField(object.kind) && current === interimName(object)) return 'as_left';
   const decided = decidedState(change, context) ?? unsetState(change, context);
   if (decided !== null) return decided;
@@ -169,7 +168,7 @@ function fieldState(change: RecordedChange, context: FieldContext): FieldChange[
   return comparedInPart(change, current, byOthers);
 }
 
-/** Whether a setting has no value of its own any more: the controller goes by the default. */
+/** Whether a setting no longer has its own value: the controller uses the default. */
 function isUnset({ object, now }: Pick<FieldContext, 'object' | 'now'>): boolean {
   return object.kind === 'setting' && now.kind === 'gone';
 }
@@ -181,8 +180,9 @@ function unsetState({ before, after }: RecordedChange, context: FieldContext): F
 }
 
 /**
- * The state of a field that others changed between the actor's changes, where something is the work of the actor: an actor who sets
- * back what another one repaired leaves the value of before, and leaves it all the same. Null where this does not decide it.
+ * The state of a field that others changed between the actor's changes, if the result is the actor's work: an
+ * actor who reverts another user's repair leaves the earlier value, which still counts as the actor's. Null
+ * if this does not decide it.
  */
 function decidedState(
   { field, edits, after, entry, lastEntry }: RecordedChange,
@@ -200,7 +200,7 @@ function decidedState(
   return left === 'some' ? 'left_in_part' : 'not_reviewed';
 }
 
-/** The state of a field with a value that neither was before nor was left as a whole, or that cannot be read. */
+/** The state of a field whose value is neither the earlier nor the actor's, or is unreadable. */
 function comparedInPart(
   { field, before, after, entry, lastEntry, edits }: RecordedChange,
   current: unknown,

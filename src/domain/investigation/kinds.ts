@@ -1,15 +1,15 @@
 import { words } from '@tokenctl/common/text.ts';
 import type { ItemGroup } from './investigation.ts';
 
-/** What is known of one kind of object of a controller 24.6.1 or of a gateway. */
+/** What is known of a kind of object of a controller 24.6.1 or of a gateway. */
 interface Kind {
   readonly noun: string;
   readonly group: ItemGroup;
-  /** The list in the REST API, below `/api/v2/`; undefined for a kind that the API does not have. */
+  /** The list in the REST API, below `/api/v2/`; undefined if the API has no such kind. */
   readonly path: string | undefined;
-  /** Whether the REST API of 24.6.1 has the single objects only: the list is 404 [seen]. */
+  /** Whether the REST API of 24.6.1 has only single objects: the list returns 404 [seen]. */
   readonly isUnlisted?: boolean;
-  /** The fields that make it run other code, on other hosts or with other rights, where there are such. */
+  /** The fields that decide which code it runs, on which hosts or with which rights. */
   readonly code?: readonly string[];
 }
 
@@ -19,7 +19,7 @@ const TEMPLATE_FIELDS = words(`playbook project inventory job_type extra_vars li
   ask_credential_on_launch ask_inventory_on_launch ask_limit_on_launch ask_scm_branch_on_launch
   ask_execution_environment_on_launch ask_instance_groups_on_launch`);
 
-/** A noun is the name of the kind, and a path its plural, where nothing else is said. */
+/** By default, the noun is the name of the kind, and the path its plural. */
 const KINDS = {
   o_auth2_access_token: { noun: 'access token', group: 'ways_in', path: 'tokens' },
   o_auth2_application: { noun: 'application', group: 'ways_in', path: 'applications' },
@@ -33,7 +33,7 @@ const KINDS = {
   role_user_assignment: { noun: 'role assignment', group: 'ways_in' },
   role_team_assignment: { noun: 'role assignment', group: 'ways_in' },
   role_definition: { group: 'ways_in' },
-  // Of a gateway only.
+  // Gateway only.
   authenticator: { group: 'ways_in' },
   authenticator_map: { group: 'ways_in' },
   o_auth2_refresh_token: { noun: 'refresh token', group: 'other', path: undefined },
@@ -78,7 +78,7 @@ const KINDS = {
   project_update: { group: 'ran' },
   inventory_update: { group: 'ran' },
   system_job: { noun: 'management job', group: 'ran' },
-  // Who approves lets the workflow go on.
+  // The approver lets the workflow continue.
   workflow_approval: { group: 'other', code: ['status', 'approved_or_denied_by'] },
   label: { group: 'other' },
   notification: { group: 'other' },
@@ -91,15 +91,14 @@ const kinds: ReadonlyMap<string, Kind> = new Map(
   ]),
 );
 
-/** A kind of object that an entry of the activity stream can be about. */
 export type KnownKind = keyof typeof KINDS;
 
-/** What is known of a kind; undefined for one of a later version. */
+/** The facts about a kind; undefined for a kind of a later version. */
 export function kindOf(kind: string): Kind | undefined {
   return kinds.get(kind);
 }
 
-/** A model (`jobtemplate`) in the words of the activity stream; as it is where it is not known. */
+/** A model (`jobtemplate`) in the terms of the activity stream; unchanged if unknown. */
 export function kindOfModel(model: string): string {
   return Object.keys(KINDS).find((kind) => modelOf(kind) === model) ?? model;
 }
@@ -110,10 +109,10 @@ export function modelOf(kind: string): string {
 }
 
 /**
- * The role of an object in the names that controller 24.6.1 gives to the definitions of its newer tables of
- * roles: `JobTemplate Execute` and `Organization Read Compat` are `execute_role` and `read_role`,
- * `Organization NotificationTemplate Admin` is `notification_admin_role` [seen for all roles of
- * organizations, teams, templates and inventories].
+ * The object role for the names that controller 24.6.1 gives to the role definitions in its newer tables:
+ * `JobTemplate Execute` and `Organization Read Compat` are `execute_role` and `read_role`, `Organization
+ * NotificationTemplate Admin` is `notification_admin_role` [seen for all roles of organizations, teams,
+ * templates and inventories].
  */
 export function definedRoleField(definition: string): string {
   if (definition === 'System Auditor') return 'system_auditor';
@@ -130,7 +129,6 @@ export function definedRoleField(definition: string): string {
   return `${short[second] ?? second.toLowerCase()}_role`;
 }
 
-/** Whether this version of tokenctl knows a kind. */
 export function isKnownKind(kind: string): kind is KnownKind {
   return Object.hasOwn(KINDS, kind);
 }
@@ -140,28 +138,28 @@ export function isJobKind(kind: string): boolean {
   return kindOf(kind)?.group === 'ran';
 }
 
-/** The noun of a kind in sentences: that of the controller for a kind that is not known. */
+/** The noun of a kind in sentences; the controller's name for an unknown kind. */
 export function nounOf(kind: string): string {
   return kindOf(kind)?.noun ?? kind.replaceAll('_', ' ');
 }
 
-/** The same in the plural: `inventories`, `schedules`. */
+/** The noun in the plural: `inventories`, `schedules`. */
 export function nounsOf(kind: string): string {
   return `${nounOf(kind)}s`.replace(/([^aeiou])ys$/, '$1ies');
 }
 
-/** Stands for the fields of an object that was changed, as its list says, where no entry says which. */
+/** Stands for changed fields if only the object's list shows the change. */
 export const UNRECORDED_FIELDS = 'unrecorded fields';
 
-/** Whether a field of a kind decides what code runs, where and with which rights, or may be one that does. */
+/** Whether a field of a kind decides, or may decide, which code runs, where and with which rights. */
 export function isCodeField(kind: string, field: string): boolean {
   return field === UNRECORDED_FIELDS || kindOf(kind)?.code?.includes(field) === true;
 }
 
 /**
- * The kinds whose lists say who made an object and who changed it last, and the field of which the activity stream may not have
- * every change: its objects are found by the last change as well. Nothing but users changes these; the controller itself saves
- * objects of other kinds, which also counts as a change.
+ * The kinds whose lists say who created an object and who changed it last, with the field whose changes the
+ * activity stream may lack: such objects are also found by their last change. Only users change these; the
+ * controller itself saves objects of other kinds, which also counts as a change.
  */
 export const LISTED_KINDS = {
   credential: null,
@@ -181,7 +179,7 @@ export const LISTED_KINDS = {
   workflow_job_template: null,
 } as const satisfies Partial<Readonly<Record<KnownKind, string | null>>>;
 
-/** The same of a gateway, whose activity stream has nothing of authenticators and their maps, and no new client secret [seen]. */
+/** The same for a gateway, whose stream lacks authenticators, their maps, and new client secrets [seen]. */
 export const GATEWAY_LISTED_KINDS = {
   authenticator: 'configuration',
   authenticator_map: 'triggers',
@@ -190,26 +188,26 @@ export const GATEWAY_LISTED_KINDS = {
   team: null,
 } as const satisfies Partial<Readonly<Record<KnownKind, string | null>>>;
 
-/** The field of a kind of which the activity stream may not have every change; null without one. */
+/** The field of a kind whose changes the activity stream may lack; null if there is none. */
 export function unrecordedField(kind: string): string | null {
   const fields: Readonly<Record<string, string | null>> = { ...LISTED_KINDS, ...GATEWAY_LISTED_KINDS };
   return fields[kind] ?? null;
 }
 
-/** Whether nothing but a request of a user saves objects of a kind: the controller writes no state into them. */
+/** Whether only user requests save objects of a kind: the controller writes no state into them. */
 export function isSavedByUsers(kind: string): boolean {
   return ['credential', 'notification_template', 'organization', 'team'].includes(kind);
 }
 
 export type ListedKind = keyof typeof LISTED_KINDS;
 
-/** What the tables of all templates have that no request sets. */
+/** Columns of all template tables that no request sets. */
 const TEMPLATE_STATE = words(`status current_job last_job last_job_failed last_job_run next_job_run
   next_schedule`);
 
 /**
- * Columns of a controller 24.6.1 that it computes, by kind: it writes entries about some of them, as about `total_hosts` when a host is
- * added, but no request sets them, and they follow from other changes.
+ * Columns that a controller 24.6.1 computes, by kind: it writes entries about some of them, such as
+ * `total_hosts` when a host is added, but no request sets them, and they follow from other changes.
  */
 const COMPUTED_FIELDS: Readonly<Partial<Record<KnownKind, readonly string[]>>> = {
   inventory: words(`has_active_failures total_hosts hosts_with_active_failures total_groups
@@ -224,7 +222,7 @@ const COMPUTED_FIELDS: Readonly<Partial<Record<KnownKind, readonly string[]>>> =
   user: ['last_login'],
 };
 
-/** Whether the controller computes a field: nothing can be restored of it, and nothing remains. */
+/** Whether the controller computes a field: nothing of it can be restored, and nothing remains. */
 export function isComputedField(kind: string, field: string): boolean {
   return isKnownKind(kind) && COMPUTED_FIELDS[kind]?.includes(field) === true;
 }
@@ -233,12 +231,12 @@ export function nameField(kind: string): 'name' | 'username' {
   return kind === 'user' ? 'username' : 'name';
 }
 
-/** The name that an object has while others get back names that were swapped. */
+/** The temporary name of an object while others get swapped names back. */
 export function interimName({ kind, id }: { kind: string; id: number | null }): string {
   return `tokenctl-restores-${kind.replaceAll('_', '-')}-${id}`;
 }
 
-/** The path of an object in the REST API of a controller; null where it has none. */
+/** The path of an object in a controller's REST API; null if it has none. */
 export function objectPath(kind: string, id: number): string | null {
   const known = kindOf(kind);
   return known?.path === undefined || kind === 'setting' ? null : `/api/v2/${known.path}/${id}/`;
@@ -251,7 +249,7 @@ const LINKS: ReadonlySet<string> = new Set(
     notification_templates_approvals success_nodes failure_nodes always_nodes`),
 );
 
-/** The name of a link in the REST API, from the relationship that an entry records. */
+/** The name of a link in the REST API, from the relationship in an entry. */
 export function linkName(relationship: string): string {
   const last = relationship.split('.').at(-1) ?? '';
   if (/InstanceGroupMembership$/.test(last)) return 'instance_groups';
@@ -260,7 +258,7 @@ export function linkName(relationship: string): string {
   return /_(.+)$/.exec(last)?.[1] ?? last;
 }
 
-/** The list of the REST API with the objects that are linked to one; null without one. */
+/** The REST API's list of objects linked to another one; null if there is none. */
 export function linkPath(link: string, { kind, id }: { kind: string; id: number }): string | null {
   const path = objectPath(kind, id);
   return path === null || !LINKS.has(link) ? null : `${path}${link}/`;

@@ -1,29 +1,28 @@
 import { isDeepStrictEqual } from 'node:util';
 import { words } from '@tokenctl/common/text.ts';
 
-/** What stands for a secret within a value. */
+/** Replaces a secret within a value. */
 const HIDDEN = '[hidden]';
-/** The longest text of a value that is kept, in characters. */
+/** The maximum length of a value's text that is kept, in characters. */
 const MAX_TEXT = 400;
-/** How deep a value is read. */
+/** The maximum depth to which a value is read. */
 const MAX_DEPTH = 8;
 
 /** Names of fields, settings and variables whose values may be secrets. */
 const SECRET_NAME =
   /passw(or)?d|passphrase|secret|token|credential_data|private|(^|[^a-z])key(s|_?data)?$|apikey|auth(orization)?$|^inputs$|^injectors$|cookie|cert(ificate)?$|vault|become_pass/i;
-/** Names that match, but hold an amount, a switch or a reference. */
+/** Names that match, but contain an amount, a switch or a reference. */
 const NO_SECRET_NAME =
   /^(ask_|.*_enabled$|.*expire_seconds$|.*_cookie_age$|.*_per_|.*allow_)|public_key|^webhook_credential$|^credential$/i;
 
-/** What a controller writes in place of a secret. */
+/** The controller's replacements for a secret. */
 const MASKS: readonly unknown[] = ['hidden', '************', '$encrypted$'];
 
-/** Whether values of this name may be secrets. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) && !NO_SECRET_NAME.test(name);
 }
 
-/** Whether the controller itself hides a value, or part of it: it cannot be compared or put back. */
+/** Whether the controller itself hides a value, or part of it: it can be neither compared nor restored. */
 export function isMasked(value: unknown): boolean {
   if (MASKS.includes(value)) return true;
   return typeof value === 'string'
@@ -32,18 +31,18 @@ export function isMasked(value: unknown): boolean {
 }
 
 /**
- * A value of an entry as it may be printed: the values of names that may hold secrets and the credentials in
- * addresses are replaced, and long text is cut. Undefined for a value that is hidden as a whole.
+ * A value of an entry in printable form: values whose names may mean secrets and credentials in URLs are
+ * replaced, and long text is truncated. Undefined for a value that is hidden as a whole.
  */
 export function printableValue(field: string, value: unknown): unknown {
   if (MASKS.includes(value)) return undefined;
-  // A switch, a number or nothing is no secret, and says what changed.
+  // A switch, a number or nothing is not secret, and shows the change.
   if (value === null || value === '' || typeof value === 'boolean') return value;
   if (isSecretName(field)) return undefined;
   return withoutSecrets(field, parsed(value), 0);
 }
 
-/** JSON in a text, as variables are recorded; any other value as it is. */
+/** JSON in a text, as variables are recorded; any other value unchanged. */
 function parsed(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[{[]/.test(value)) return value;
   try {
@@ -55,7 +54,7 @@ function parsed(value: unknown): unknown {
 
 function withoutSecrets(name: string, value: unknown, depth: number): unknown {
   if (depth > MAX_DEPTH) return HIDDEN;
-  // The database has the ciphertext, the API the mask alone.
+  // The database has the ciphertext, the API only the mask.
   if (typeof value === 'string' && value.startsWith('$encrypted$')) return HIDDEN;
   if (typeof value === 'string') return cut(withoutCredentials(name, value));
   if (typeof value !== 'object' || value === null) return value;
@@ -70,7 +69,7 @@ function withoutSecrets(name: string, value: unknown, depth: number): unknown {
   );
 }
 
-/** Lines of YAML, named values, credentials in URLs, options and headers, and what looks like a key. */
+/** Removes credentials from lines of YAML, named values, URLs, options and headers, and likely keys. */
 function withoutCredentials(name: string, text: string): string {
   const headers = text.replace(/\b(bearer|basic|token)\s+[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`);
   const lines = withoutNamedValues(headers)
@@ -78,7 +77,7 @@ function withoutCredentials(name: string, text: string): string {
     .replace(/(\s--?[\w-]{0,40}(?:pass|secret|token|key)[\w-]{0,40}\s+)(?!-)\S+/gi, `$1${HIDDEN}`)
     .replace(/(\s(?:-u|--user)[\s=]+["']?[^\s:"']{1,80}:)[^\s"']+/g, `$1${HIDDEN}`)
     .replace(/-----BEGIN [^-]+-----[\s\S]*?(-----END [^-]+-----|$)/g, HIDDEN);
-  // The path of a webhook's address is often the secret.
+  // The path of a webhook URL is often the secret.
   return /^(url|.*webhook.*|slack.*)$/i.test(name)
     ? lines.replace(/\b(https?:\/\/[^\s/?#]+)[/?#][^\s]+/gi, '$1/…')
     : lines;
@@ -89,7 +88,7 @@ const LINE = /^(\s*(?:-\s+)*)(["']?)([\w.-]{1,100})\2(\s*[:=](?:\s+|$|(?=\S)))(.
 /** A name with its value within a line. */
 const NAMED = /(["']?)\b([\w.-]{1,100})\1(\s{0,5}[:=]\s{0,5})("[^"]*"|'[^']*'|[^\s&"',}\]]+)/g;
 
-/** Replaces the values of names that may hold secrets: in lines with all lines that belong to the value, and within lines. */
+/** Replaces the values of possibly secret names, including their continuation lines, and within lines. */
 function withoutNamedValues(text: string): string {
   let hidden: number | null = null;
   const kept: string[] = [];
@@ -116,32 +115,31 @@ function cut(text: string): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
 }
 
-/** Fields that hold the id of another object; the activity stream records them as `name-id`. */
+/** Fields that contain the id of another object; the activity stream records them as `name-id`. */
 const REFERENCES: ReadonlySet<string> = new Set(
   words(`inventory project credential organization execution_environment unified_job_template
     webhook_credential default_environment source_project workflow_job_template instance_group
     job_template credential_type signature_validation_credential`),
 );
 
-/** Whether a field holds the id of another object. */
 export function isReference(field: string): boolean {
   return REFERENCES.has(field);
 }
 
-/** The id at the end of a recorded reference (`Demo Project-6`); null without one. */
+/** The id at the end of a recorded reference (`Demo Project-6`); null if there is none. */
 export function referenceId(value: unknown): number | null {
   if (typeof value === 'number') return value;
   const [, digits] = typeof value === 'string' ? (/-(\d{1,15})$/.exec(value) ?? []) : [];
   return digits === undefined ? null : Number(digits);
 }
 
-/** Whether a recorded value is the one that an object has now, written as the API or as a table does. */
+/** Whether a recorded value equals an object's current one, in the form of the API or of a table. */
 export function isSameValue(field: string, recorded: unknown, current: unknown): boolean {
   if (isReference(field)) return referenceId(recorded) === referenceId(current);
   return isDeepStrictEqual(normalized(recorded), normalized(current));
 }
 
-/** No value is written as null, as an empty text or as an empty object. */
+/** A missing value is null, an empty text or an empty object. */
 function normalized(value: unknown): unknown {
   const plain = parsed(value);
   if (plain === null || plain === undefined || plain === '' || plain === '---') return null;

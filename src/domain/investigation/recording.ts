@@ -1,14 +1,14 @@
 import { mayHaveNewerRoles } from '../tried-versions.ts';
 
-/** A list of a controller that shows what its activity stream does not record. */
+/** A list of a controller that shows what its activity stream lacks. */
 export type OtherSource = 'made' | 'role_assignments' | 'jobs';
 
-/** Something that controllers do not record in their activity stream. */
+/** Something that a controller's activity stream does not record. */
 interface Unrecorded {
   readonly what: string;
-  /** The list that shows it nevertheless. */
+  /** The list that shows it anyway. */
   readonly shownBy?: OtherSource;
-  /** Whether only controllers with the newer roles have it. */
+  /** Whether it exists only on controllers with the newer roles. */
   readonly ofNewerRoles?: true;
 }
 
@@ -33,9 +33,8 @@ const UNRECORDED: readonly Unrecorded[] = [
   { what: 'what was copied along with a template' },
 ];
 
-/** What the activity stream of a controller does not have, and which part of it other lists show. */
+/** What a controller's activity stream lacks, and which part of it other lists show. */
 export interface RecordingGaps {
-  /** The version that it was seen on. */
   readonly seenOn: string;
   /** Not recorded, and shown by no list that was read. */
   readonly unknown: readonly string[];
@@ -45,18 +44,17 @@ export interface RecordingGaps {
   readonly unread: readonly string[];
 }
 
-/** What a controller is, as far as that decides what it records. */
+/** The facts about a controller that decide what it records. */
 export interface RecordingController {
   /** Null if unknown. */
   readonly version: string | null;
-  /** Whether it has role assignments and definitions; null if only its version tells. */
+  /** Whether it has role assignments and definitions; null if only its version can tell. */
   readonly hasNewerRoles: boolean | null;
 }
 
 /**
- * What an activity stream does not record, by what this version of tokenctl knows of controllers, and by what was read instead.
- *
- * @param read The lists that were read.
+ * What an activity stream does not record, from what this version of tokenctl knows about controllers, and
+ * from the lists that were read.
  */
 export function recordingGaps(
   { version, hasNewerRoles }: RecordingController,

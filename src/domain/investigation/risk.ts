@@ -5,10 +5,10 @@ import { type FieldVerdict, fieldVerdict } from './field-verdicts.ts';
 import type { ItemFinding } from './investigation.ts';
 import { nounOf, UNRECORDED_FIELDS } from './kinds.ts';
 
-/** What the rules look at. */
+/** The input of the rules. */
 type Judged = Pick<ItemDraft, 'act' | 'group' | 'object' | 'other' | 'role' | 'changes'>;
 
-/** One rule: what makes an item a risk, and how large; and what is wrong, as a sentence without values: they may be secrets. */
+/** A rule: which items are a risk, its severity, and the problem as a sentence without (secret) values. */
 type RiskRule = readonly [
   rule: string,
   severity: Severity,
@@ -19,10 +19,10 @@ type RiskRule = readonly [
 /** Settings that decide who may log in, how, and for how long. */
 const AUTHENTICATION =
   /^(AUTH_|SOCIAL_AUTH_|OAUTH2_|RADIUS_|TACACSPLUS_|SAML_|ALLOW_OAUTH2|DISABLE_LOCAL_AUTH|SESSION|REMOTE_HOST_HEADERS|PROXY_IP_ALLOWED_LIST|CSRF_|LOGIN_REDIRECT|LOCAL_PASSWORD|ORG_ADMINS_CAN|MANAGE_ORGANIZATION_AUTH|ACTIVITY_STREAM)/;
-/** The same of a gateway, which also signs what it tells other components about a user. */
+/** The same for a gateway, which also signs what it tells other components about a user. */
 const GATEWAY_AUTHENTICATION =
   /^(gateway_|jwt_|password_min_|allow_admins_to_set_insecure|MAX_EXTRA_SESSIONS|status_endpoint_backend_verify)/;
-/** Settings that let jobs run what they could not, or reach where they could not. */
+/** Settings that expand what jobs can run, or where they can run. */
 const EXECUTION =
   /^(AWX_|AD_HOC_COMMANDS|ALLOW_JINJA|GALAXY_|DEFAULT_EXECUTION_ENVIRONMENT|AUTOMATION_|PROJECT_|STDOUT_|MAX_|SCHEDULE_|CUSTOM_VENV|TOWER_URL_BASE|LOG_AGGREGATOR)/;
 const isAuthentication = (name: string | null) =>
@@ -36,14 +36,13 @@ const written = (kind: string) => (item: Judged) => item.object.kind === kind &&
 const touched = (item: Judged, ...fields: readonly string[]) =>
   item.role === null && item.other === null && fields.find((field) => item.changes.has(field));
 const after = (item: Judged, field: string) => item.changes.get(field)?.after;
-/** The role that a user or team got; null where none did. */
+/** The role that a user or team received; null if none. */
 const granted = (item: Judged) => (item.act === 'granted' && !isInherited(item) ? item.role : null);
-/** Its name; empty where it is not known. */
+/** The role's name; empty if unknown. */
 const grantedRole = (item: Judged) => granted(item)?.field ?? '';
-/** The name of the setting; null for what is none. */
+/** The name of the setting; null for anything else. */
 const settingName = ({ object }: Judged) => (object.kind === 'setting' ? (object.name ?? '') : null);
 
-/** What the changed fields of an object give that was there before. */
 function verdictsOf({ act, role, other, object, changes }: Judged): readonly (FieldVerdict | null)[] {
   if (act !== 'changed' || role !== null || other !== null) return [];
   return [...changes.keys()].map((field) => fieldVerdict(object.kind, field));
@@ -229,7 +228,7 @@ const RULES: readonly RiskRule[] = [
   ['removed', 'low', ({ act }) => act === 'removed', 'The actor removed it. A user may need it.'],
 ];
 
-/** What the rules find in an item, the most severe first. */
+/** The findings of the rules for an item, most severe first. */
 export function findingsOn(item: Judged, now: Readonly<Record<string, unknown>> = {}): ItemFinding[] {
   return [...RULES.filter(([, , finds]) => Boolean(finds(item))), ...rulesOfNow(item, now)]
     .map(([rule, severity, , message]) => ({
@@ -239,7 +238,7 @@ export function findingsOn(item: Judged, now: Readonly<Record<string, unknown>> 
     .sort((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
 }
 
-/** What a user may do whom the actor made counts as well where no entry has it: SQL leaves none. */
+/** Rights of a created user count even without an entry: SQL leaves none. */
 function rulesOfNow(item: Judged, now: Readonly<Record<string, unknown>>): readonly RiskRule[] {
   const isSuperuserSince =
     made('user')(item) && after(item, 'is_superuser') !== true && now['is_superuser'] === true;

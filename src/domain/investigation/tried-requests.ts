@@ -1,10 +1,7 @@
 import { words } from '@tokenctl/common/text.ts';
 import type { ItemRemedy } from './investigation.ts';
 
-/**
- * The requests that a controller 24.6.1 carried out, by method and by the names in their paths. A test compares them with
- * the recordings.
- */
+/** The requests that a controller 24.6.1 carried out. A test compares them with the recordings. */
 export const TRIED_REQUESTS: Readonly<Record<string, readonly string[]>> = {
   DELETE:
     words(`applications credential_types credentials execution_environments hosts instance_groups inventories
@@ -18,15 +15,15 @@ export const TRIED_REQUESTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Those that the library of real gateways carried out; users and settings of the recorded gateways are a stand-in's. The
- * addresses are below `/api/gateway/v1/`.
+ * Requests that the library of real gateways carried out; users and settings of the recorded gateways are
+ * from a stand-in. Paths are below `/api/gateway/v1/`.
  */
 const TRIED_ON_GATEWAYS: Readonly<Record<string, readonly string[]>> = {
   DELETE: ['role_user_assignments'],
   PATCH: ['applications'],
 };
 
-/** A request as it is looked up: the method, and the path without its root and ids. */
+/** The lookup key of a request: the method, and the path without its root and ids. */
 export function requestForm(method: string, path: string): string {
   return `${method} ${path
     .replace(/^\/api\/(?:gateway\/v1|v2)\//, '')
@@ -40,13 +37,13 @@ function isTried(request: string): boolean {
   return tried[method]?.some((names) => requestForm(method, path) === `${method} ${names}`) === true;
 }
 
-/** Requests to send, one after the other, as what to do about an item. */
+/** A remedy of requests to send one after the other. */
 export function callRemedy(requests: readonly string[]): ItemRemedy {
   const text = requests.join(', then ');
   return { kind: 'call', text, ...(!requests.every(isTried) && { isUntried: true }) };
 }
 
-/** Requests within a sentence, with those that no controller was sent named as such. */
+/** Requests within a sentence, marked if no controller was tested with them. */
 export function requestsText(requests: readonly string[]): string {
   return requests
     .map((request) => (isTried(request) ? request : `${request} (not tested on a controller)`))

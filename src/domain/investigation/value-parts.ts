@@ -3,31 +3,30 @@ import { jsonOrNull } from '@tokenctl/common/text.ts';
 import { parseDocument } from 'yaml';
 import { isMasked, isReference, isSameValue, referenceId } from './recorded-values.ts';
 
-/** A change of a field by the actor, or several that no one else interrupted: raw values, which may be secrets. */
+/** One or several uninterrupted changes of a field by the actor: raw values, which may be secrets. */
 export interface FieldEdit {
-  /** The first entry of the activity stream, which has the value before. */
+  /** The first activity stream entry, with the value before. */
   readonly entry: number;
-  /** The last one. */
   readonly last: number;
-  /** Undefined for a field of an object that was created, and for the default of a setting. */
+  /** Undefined for a field of a created object, and for the default of a setting. */
   readonly before: unknown;
   readonly after: unknown;
   /** Whether the value before is the default of a setting, as the target knows it. */
   readonly isDefault?: true;
 }
 
-/** Longer text is compared as lines, and not read as JSON. In characters. */
+/** Longer text is compared by line and not parsed as JSON. In characters. */
 const MAX_LENGTH = 200_000;
 /** The same for YAML, which takes a hundred times as long; the intruder chooses the text. */
 const MAX_YAML = 20_000;
-/** How many aliases YAML may resolve: a few lines of them can stand for gigabytes. */
+/** The maximum number of YAML aliases to resolve: a few lines of them can expand to gigabytes. */
 const MAX_ALIASES = 20;
-/** How deep a value is taken apart. */
+/** The maximum depth to which a value is split. */
 const MAX_DEPTH = 20;
-/** A text with deeper values is compared as lines. */
+/** A text with deeper values is compared by line. */
 const MAX_NESTED = 100;
 
-/** Fields with several values in one text, and what separates these. */
+/** Fields with several values in one text, and their separators. */
 const SEPARATED: Readonly<Record<string, RegExp>> = {
   redirect_uris: /\s+/,
   post_logout_redirect_uris: /\s+/,
@@ -36,14 +35,14 @@ const SEPARATED: Readonly<Record<string, RegExp>> = {
   skip_tags: /,/,
   limit: /[,:]/,
 };
-/** Of these, a value that is missing lets more happen: a host that was left out, or a task. */
+/** Among these, removing a value allows more: a host or a task is no longer excluded. */
 const NEEDED: ReadonlySet<string> = new Set(['limit', 'skip_tags']);
 
-/** The parts of a value that can be changed one by one. */
+/** The parts of a value that can be changed separately. */
 interface Parts {
   /**
-   * `map`: entries by path. `list`: members or lines. `words`: the same, where one that is missing means
-   * nothing. `single`: a value that is replaced as a whole.
+   * `map`: entries by path. `list`: members or lines. `words`: the same, where a missing one means nothing.
+   * `single`: a value that is replaced as a whole.
    */
   readonly shape: 'map' | 'list' | 'words' | 'single';
   /** By path. A member of a list has no value, and a single value no path. */
@@ -54,14 +53,13 @@ interface Parts {
 type Left = 'none' | 'some' | 'undecided';
 
 /**
- * What is left now of what the actor put into a field, where others may have changed other parts of it since:
- * lines of a text, members of a list, entries of a map.
- * @param edits The actor's changes, by entry. Changes by others may lie between them.
- * @returns `none`: nothing that the actor put in is there, and nothing that the actor took out is missing.
- * `some`: something that the actor put in is there, or an entry of a map that the actor took out is missing.
- * `undecided`: nothing that was put in is there; lines or members that the actor took out are missing, which
- * someone may have wanted since. A list that has nothing in common with the one that the actor left was
- * written anew.
+ * What is left now of an actor's changes of a field, although others may have changed other parts of it
+ * since: lines of a text, members of a list, entries of a map.
+ * @param edits The actor's changes, by entry. Others' changes may lie between them.
+ * @returns `none`: nothing that the actor added is there, and nothing that the actor removed is missing.
+ * `some`: something that the actor added is there, or an entry of a map that the actor removed is missing.
+ * `undecided`: nothing that was added is there; lines or members that the actor removed are missing, which
+ * someone may have intended since. A list without anything in common with the actor's was rewritten.
  */
 export function leftOf(field: string, edits: readonly FieldEdit[], current: unknown): Left {
   const parts = partsIn(field, edits, current);
@@ -79,12 +77,11 @@ export function leftOf(field: string, edits: readonly FieldEdit[], current: unkn
   return [...texts.takenOut].some(isMissing) ? 'undecided' : 'none';
 }
 
-/** Changes by entry. */
 export function inOrder(edits: readonly FieldEdit[]): readonly FieldEdit[] {
   return edits.toSorted((a, b) => a.entry - b.entry);
 }
 
-/** Changes by entry, those that no one else interrupted as one: each begins with the value that the one before left. */
+/** Changes by entry, merged if uninterrupted: each begins with the value that the previous one left. */
 export function uninterrupted(field: string, edits: readonly FieldEdit[]): readonly FieldEdit[] {
   const runs: FieldEdit[] = [];
   for (const edit of inOrder(edits)) {
@@ -102,16 +99,16 @@ function isContinued(field: string, { after }: FieldEdit, { before }: FieldEdit)
     : isSameValue(field, after, before);
 }
 
-/** Whether a list has nothing in common with one of before. */
+/** Whether a list has nothing in common with an earlier one. */
 function isNew(now: Parts, { shape, entries }: Parts): boolean {
   const isList = shape !== 'single' || entries.size === 0;
   return isList && now.entries.size > 0 && ![...now.entries.keys()].some((path) => entries.has(path));
 }
 
 /**
- * What is left now of what the actor decided although others changed the same field between its changes. An
- * actor who sets back what another one repaired leaves no value of its own, and what is there is its work.
- * @param between The changes by others between the actor's first and last one.
+ * What is left now of the actor's decisions although others changed the same field between its changes. An
+ * actor who reverts another user's repair adds no value, but what is there is the actor's work.
+ * @param between Others' changes between the actor's first and last one.
  * @returns As {@link leftOf}.
  */
 export function leftOver(
@@ -129,7 +126,7 @@ export function leftOver(
   let left = parts(first.after);
   for (const edit of rest) {
     const [old, made] = [parts(edit.before), parts(edit.after)];
-    // What was changed without an entry counts as the work of others.
+    // A change without an entry counts as others' work.
     change(without, left.entries, old.entries);
     if (!own.has(edit)) change(without, old.entries, made.entries);
     left = made;
@@ -155,17 +152,15 @@ function change(parts: Map<string, string>, from: Parts['entries'], to: Parts['e
   }
 }
 
-/** The parts with their values. */
 function textsOf({ entries }: Parts): ReadonlySet<string> {
   return new Set([...entries].map(([path, value]) => `${path}=${value}`));
 }
 
-/** The paths of a map's entries. */
 function pathsOf({ shape, entries }: Parts): ReadonlySet<string> {
   return new Set(shape === 'map' ? entries.keys() : []);
 }
 
-/** What the actor's changes put in and took out, less what they undid themselves. */
+/** What the actor's changes added and removed, without what they reverted themselves. */
 function netChange(changes: readonly (readonly [old: ReadonlySet<string>, made: ReadonlySet<string>])[]) {
   const [putIn, takenOut] = [new Set<string>(), new Set<string>()];
   for (const [old, made] of changes) {
@@ -175,7 +170,7 @@ function netChange(changes: readonly (readonly [old: ReadonlySet<string>, made: 
   return { putIn, takenOut };
 }
 
-/** Reads all values of a field alike: as lines, where one is too long to be read in another way. */
+/** Reads all values of a field in the same way: by line if one is too long for any other way. */
 function partsIn(field: string, edits: readonly FieldEdit[], current: unknown): (value: unknown) => Parts {
   const values = [current, ...edits.flatMap(({ before, after }) => [before, after])];
   const isUnread = (value: unknown) =>
@@ -211,7 +206,9 @@ function list(members: readonly string[]): Parts {
   return { shape: 'list', entries: new Map(parts.map((each) => [each, ''])) };
 }
 
-/** Whether two values are the same JSON or YAML, written another way: the order of lists counts, that of keys does not. */
+/**
+ * Whether two values are the same JSON or YAML in another notation. List order counts, key order does not.
+ */
 export function isSameContent(first: unknown, second: unknown): boolean {
   const [one, other] = [first, second].map((value) =>
     typeof value === 'string' ? structured(value) : value,
@@ -219,10 +216,10 @@ export function isSameContent(first: unknown, second: unknown): boolean {
   return typeof one === 'object' && one !== null && isDeepStrictEqual(one, other);
 }
 
-/** Read by controllers with PyYAML, but as other objects than maps and lists here. */
+/** Controllers read these with PyYAML, but here they are not maps or lists. */
 const OTHER_TAGS = ['binary', 'omap', 'pairs', 'set', 'timestamp'].map((name) => `tag:yaml.org,2002:${name}`);
 
-/** The map or list that a text holds as JSON or YAML, which the API takes alike; else the text. */
+/** The map or list in a text of JSON or YAML, both of which the API accepts; otherwise the text. */
 function structured(text: string): unknown {
   if (text.length > MAX_LENGTH || !/[:{[]|^\s*-/m.test(text)) return text;
   const value = jsonOrNull(text) ?? (text.length > MAX_YAML ? null : readYaml(text));
@@ -234,7 +231,7 @@ function readYaml(text: string): unknown {
     const document = parseDocument(text, {
       logLevel: 'silent',
       uniqueKeys: false,
-      // The time for their texts grows with the square of their number.
+      // Creating error texts takes time quadratic in their number.
       prettyErrors: false,
       // Controllers and Ansible read YAML 1.1: `no` is false, and "no" is a text.
       version: '1.1',
@@ -265,7 +262,7 @@ function text(value: unknown): string {
   return JSON.stringify(sorted(value, 0)) ?? 'null';
 }
 
-/** The same value with the keys of maps in order. */
+/** The same value with sorted keys. */
 function sorted(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
   if (Array.isArray(value)) return value.map((each) => sorted(each, depth + 1));

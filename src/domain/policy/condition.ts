@@ -2,11 +2,11 @@ import { allowsWriting } from '@tokenctl/common/token-terms.ts';
 import type { Token } from '../token.ts';
 
 /**
- * What a rule asks of a token by itself, as data: judged in place by {@link holds}, and by a database that turns the same data
- * into SQL. Instants and spans are in milliseconds, instants since 1970.
+ * A rule's requirement for a single token, as data: evaluated in memory by {@link holds}, and by databases
+ * that translate it into SQL. Instants and durations are in milliseconds, instants since 1970.
  */
 export type Condition =
-  /** Without any, it holds for every token. */
+  /** An empty list matches every token. */
   | { readonly all: readonly Condition[] }
   | { readonly not: Condition }
   | { readonly expiresAfter: number }
@@ -16,24 +16,23 @@ export type Condition =
   | { readonly unusedSince: number }
   | { readonly is: 'never_used' | 'writing' | 'personal' | 'undescribed' };
 
-/** What counts as nothing in a description: what `String.trim` removes. */
+/** What counts as empty in a description: what `String.trim` removes. */
 export const WHITESPACE =
   '\t\n\v\f\r \u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF';
 
-/** Some ids, as far as asking about one goes. */
+/** A set of ids, reduced to membership tests. */
 export interface Ids {
   has(id: number): boolean;
 }
 
-/** What the target knows of tokens that do not carry their last use. */
+/** The target's knowledge of tokens that do not include their last use. */
 export interface KnownUses {
   /** Tokens unused for the days of `unused-for`. */
   readonly unusedTokenIds: Ids;
-  /** Tokens that were never used. */
   readonly neverUsedTokenIds: Ids;
 }
 
-/** Whether a condition holds for a token, ready to ask for many. */
+/** Compiles a condition into a predicate for tokens. */
 export function holds(condition: Condition, uses: KnownUses): (token: Token) => boolean {
   if ('all' in condition) {
     const parts = condition.all.map((part) => holds(part, uses));
@@ -64,7 +63,7 @@ export function holds(condition: Condition, uses: KnownUses): (token: Token) => 
   }
 }
 
-/** Whether a token was never used, by itself or by the target's own selection. */
+/** Whether a token was never used, from the token itself or the target's own selection. */
 export function neverUsed(
   { id, lastUsed }: Pick<Token, 'id' | 'lastUsed'>,
   { neverUsedTokenIds }: Pick<KnownUses, 'neverUsedTokenIds'>,

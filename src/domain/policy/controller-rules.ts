@@ -11,7 +11,7 @@ import {
   type WithHours,
 } from './rule.ts';
 
-/** Finds applications of the implicit grant, which hands tokens out in an address. */
+/** Finds applications with the implicit grant, which passes tokens in a URL. */
 export const applicationImplicit: ApplicationRule = {
   appliesTo: 'applications',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
@@ -29,7 +29,7 @@ export const applicationImplicit: ApplicationRule = {
   }),
 };
 
-/** Finds public clients of the authorization code grant: the controller lets them do without PKCE. */
+/** Finds public clients of the authorization code grant: the controller does not require PKCE. */
 export const applicationPublicWithoutPkce: ApplicationRule = {
   appliesTo: 'applications',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
@@ -68,7 +68,7 @@ export const applicationSecretOlderThan: ApplicationRule<WithDays> = {
   }),
 };
 
-/** Finds Basic authentication switched on: passwords, where tokens could be. */
+/** Finds Basic authentication turned on: passwords are used instead of tokens. */
 export const basicAuthOn: SettingsRule = {
   appliesTo: 'settings',
   about: 'AUTH_BASIC_ENABLED',
@@ -87,7 +87,7 @@ export const basicAuthOn: SettingsRule = {
   }),
 };
 
-/** Finds that users of an identity provider may make tokens, which the provider cannot end. */
+/** Finds that users of an identity provider may create tokens, which the provider cannot revoke. */
 export const externalTokensAllowed: SettingsRule = {
   appliesTo: 'settings',
   about: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
@@ -109,7 +109,7 @@ export const externalTokensAllowed: SettingsRule = {
 const HUNDRED_YEARS_S = 3_155_760_000;
 const YEAR_S = 31_536_000;
 
-/** Finds the lifetime that controllers come with: a thousand years. */
+/** Finds the controllers' default token lifetime: a thousand years. */
 export const lifetimeDefault: SettingsRule = {
   appliesTo: 'settings',
   about: 'OAUTH2_PROVIDER',
@@ -132,7 +132,7 @@ function lifetimeOf({ OAUTH2_PROVIDER }: PolicySettings): number {
   return OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? 0;
 }
 
-/** Finds sessions of the web interface that last longer than the policy's hours. */
+/** Finds web interface sessions that last longer than the policy's hours. */
 export const sessionAgeLong: SettingsRule<WithHours> = {
   appliesTo: 'settings',
   about: 'SESSION_COOKIE_AGE',
@@ -152,7 +152,7 @@ export const sessionAgeLong: SettingsRule<WithHours> = {
   }),
 };
 
-/** Finds that a user may have any number of sessions at a time: the default. */
+/** Finds that a user may have any number of concurrent sessions: the default. */
 export const sessionsUnlimited: SettingsRule = {
   appliesTo: 'settings',
   about: 'SESSIONS_PER_USER',
@@ -171,7 +171,7 @@ export const sessionsUnlimited: SettingsRule = {
   }),
 };
 
-/** Finds a gateway whose database holds working tokens in clear. */
+/** Finds a gateway whose database contains working tokens in clear text. */
 export const tokensInClear: AggregateRule = {
   appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'critical', exceptions: [] },

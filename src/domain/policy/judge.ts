@@ -26,15 +26,15 @@ import {
   subjectKey,
 } from './subject.ts';
 
-/** One rule's verdict on one subject. */
+/** A rule's finding for one subject. */
 export interface Finding {
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly subject: Subject;
-  // Made when it is asked for: most findings of a large audit are only counted.
-  /** What is wrong, as a sentence. */
+  // Created lazily: most findings of a large audit are only counted.
+  /** The problem as a sentence. */
   readonly message: string;
-  /** Present on findings that the baseline has. */
+  /** Present on findings that are in the baseline. */
   readonly isKnown?: true;
 }
 
@@ -42,11 +42,11 @@ export interface Finding {
 export interface FixedFinding {
   readonly rule: RuleName;
   readonly severity: Severity;
-  /** As of `subjectKey`. */
+  /** As returned by `subjectKey`. */
   readonly key: string;
 }
 
-/** A finding whose message its rule makes when asked for it. */
+/** A finding whose rule creates its message lazily. */
 class LazyFinding<Item> implements Finding {
   readonly rule: RuleName;
   readonly severity: Severity;
@@ -71,29 +71,28 @@ class LazyFinding<Item> implements Finding {
   }
 }
 
-/** What names a finding from run to run: the rule and the subject, as `never-used token:17`. */
+/** The key of a finding, stable between runs: the rule and the subject, such as `never-used token:17`. */
 export function findingKey({ rule, subject }: Pick<Finding, 'rule' | 'subject'>): string {
   return `${rule} ${subjectKey(subject)}`;
 }
 
 /**
- * Findings that are known already, by their keys: those do not count. Kept as hashes of 53 bits, so that a
- * million of them take little memory; that a new finding is taken for a known one has a chance of one in ten
- * thousand million then.
+ * Known findings, by key: they do not count. Stored as hashes of 53 bits, so that a million take little
+ * memory; a new finding then has a chance of one in ten billion to be taken for a known one.
  */
 export class Baseline {
   readonly #keys = new HashCounter();
   readonly #byRule = new Map<string, number>();
-  /** In the order of the file; null if they are not kept. */
+  /** In the order of the file; null if not stored. */
   readonly #names: string[] | null;
   readonly #seen = new HashCounter();
 
-  /** @param keepsKeys Keeps the keys themselves as well, for {@link Baseline.unseen}. */
+  /** @param keepsKeys Also stores the keys themselves, for {@link Baseline.unseen}. */
   constructor(keepsKeys = false) {
     this.#names = keepsKeys ? [] : null;
   }
 
-  /** @param key As of `findingKey`. */
+  /** @param key As returned by `findingKey`. */
   add(key: string): void {
     if (this.#keys.add(textHash(key)) > 1) return;
     this.#names?.push(key);
@@ -101,7 +100,7 @@ export class Baseline {
     this.#byRule.set(rule, this.sizeOf(rule) + 1);
   }
 
-  /** How many findings of a rule it knows. */
+  /** The number of a rule's findings. */
   sizeOf(rule: string): number {
     return this.#byRule.get(rule) ?? 0;
   }
@@ -115,12 +114,11 @@ export class Baseline {
     if (this.#names !== null) this.#seen.add(textHash(key));
   }
 
-  /** The keys of findings that were not noted to exist; none if the keys are not kept. */
+  /** The keys of findings not noted to exist; empty if the keys are not stored. */
   *unseen(): Iterable<string> {
     for (const key of this.#names ?? []) if (this.#seen.count(textHash(key)) === 0) yield key;
   }
 
-  /** How many findings it knows. */
   get size(): number {
     return this.#keys.size;
   }
@@ -129,16 +127,16 @@ export class Baseline {
 interface PolicyEvaluatorOptions {
   readonly policy: Policy;
   readonly facts: Facts;
-  /** The rules to judge by; the policy's other rules are as if they were applied elsewhere. */
+  /** The rules to evaluate; the policy's other rules count as evaluated elsewhere. */
   readonly rules: readonly RuleName[];
-  /** Told what an exception keeps away. */
+  /** Called for what an exception suppresses. */
   readonly onExcused?: ((rule: RuleName, subject: Subject) => void) | undefined;
 }
 
 interface Prepared {
   readonly rule: RuleName;
   readonly severity: Severity;
-  /** Those that still hold. */
+  /** Unexpired exceptions. */
   readonly exceptions: readonly Exception[];
 }
 
@@ -146,16 +144,15 @@ type PreparedCheck<Item> = Prepared & { readonly check: Check<Item> };
 
 type PreparedTokenCheck = Prepared & {
   readonly check: TokenCheck;
-  /** That of its condition among all. */
   readonly bit: number;
 };
 
-/** As many conditions of tokens as an integer of SQL has bits, its sign left out. */
+/** The maximum number of token conditions: the bits of an SQL integer without its sign. */
 const MOST_CONDITIONS = 31;
 
 /**
- * Judges by a policy, one thing after the other. Findings are appended to the list that is handed in, so
- * that a token without one costs no memory at all. What an exception is meant for is counted in `excused`.
+ * Evaluates a policy, one subject after the other. Findings are appended to the given list, so that a token
+ * without one costs no memory. What an exception suppresses is counted in `excused`.
  */
 export class PolicyEvaluator {
   readonly #now: Date;
@@ -191,12 +188,12 @@ export class PolicyEvaluator {
     }
   }
 
-  /** How many findings exceptions have kept away, by rule. */
+  /** Number of findings suppressed by exceptions, by rule. */
   get excused(): ReadonlyMap<RuleName, number> {
     return this.#excused;
   }
 
-  /** Judges a token, and adds it to what is judged of many together. */
+  /** Evaluates a token, and adds it to the aggregate rules. */
   token(token: Token, into: Finding[]): void {
     const expired = hasExpired(token, this.#now);
     for (const each of expired ? this.#expired : this.#live) {
@@ -206,17 +203,15 @@ export class PolicyEvaluator {
     for (const { aggregate } of this.#aggregates) aggregate.add(token);
   }
 
-  /**
-   * What the target may decide of each token by itself, for {@link countedToken}; null if a rule has to see tokens whole.
-   */
+  /** The conditions for a target to evaluate, for {@link countedToken}; null if a rule needs whole tokens. */
   get conditions(): readonly Condition[] | null {
     return this.#hasWhole || this.#conditions.length > MOST_CONDITIONS ? null : this.#conditions;
   }
 
   /**
-   * Judges a token of which the conditions are decided, and adds it to what is judged of many together.
-   * @param met The conditions that it meets: a bit each, the lowest for the first.
-   * @param count Told the rule of each finding.
+   * Evaluates a token whose conditions are decided, and adds it to the aggregate rules.
+   * @param met The conditions that it meets: one bit each, the lowest for the first.
+   * @param count Called with the rule of each finding.
    */
   countedToken(
     token: CountedToken,
@@ -233,7 +228,7 @@ export class PolicyEvaluator {
     for (const { aggregate } of this.#aggregates) aggregate.add(token);
   }
 
-  /** Judges what only shows once every token was there. */
+  /** Evaluates the aggregate rules after all tokens. */
   aggregates(into: Finding[]): void {
     for (const { aggregate, rule, severity, exceptions } of this.#aggregates) {
       for (const { subject, message } of aggregate.violations()) {
@@ -263,7 +258,7 @@ export class PolicyEvaluator {
     }
   }
 
-  /** Judges the exceptions of the rules that are applied. */
+  /** Evaluates the exceptions of the applied rules. */
   exceptions(into: Finding[]): void {
     for (const each of this.#exceptions) {
       for (const rule of this.#rules) {
@@ -335,41 +330,40 @@ export interface NotChecked {
 
 export interface AuditSummary {
   readonly tokensRead: number;
-  /** How many findings there are, known ones left out. */
+  /** Number of findings, without known ones. */
   readonly found: number;
   readonly bySeverity: Readonly<Record<Severity, number>>;
-  /** By every rule that was checked, those that found nothing included. */
+  /** By every rule that was checked, including rules without findings. */
   readonly byRule: Readonly<Record<string, number>>;
-  /** The severities that differ from the policy's, because of the version of the target; absent if none does. */
+  /** The severities that differ from the policy's because of the target's version; absent if none do. */
   readonly severities?: Partial<Readonly<Record<RuleName, Severity>>>;
-  /** How many findings exceptions have kept away, by rule. */
+  /** Number of findings suppressed by exceptions, by rule. */
   readonly excused: Readonly<Record<string, number>>;
-  /** How many findings the baseline knows already; null without one. */
+  /** Number of findings that the baseline contains; null without one. */
   readonly known: number | null;
   /**
-   * How many findings of the baseline, of rules that were checked, are neither found nor suppressed any more;
-   * null without a baseline, for a selection, and for an account that sees only part.
+   * Number of baseline findings, of rules that were checked, that are neither found nor suppressed any more;
+   * null without a baseline, for a selection, and for an account that does not see everything.
    */
   readonly fixed: number | null;
-  /** Applied rules that could not be checked here, and why: what they would find is not known. */
+  /** Applied rules that could not be checked here, and why: their findings are unknown. */
   readonly notChecked: readonly NotChecked[];
 }
 
-/** An audit under way. */
 export interface Audit {
   readonly policy: Policy;
-  /** The instant that ages are counted from. */
+  /** The instant for all ages. */
   readonly now: Date;
-  /** Which tokens are audited, in words. */
+  /** The audited tokens, in words. */
   readonly selection: string;
-  /** The rules that were asked for; null for all that the policy has enabled. */
+  /** The requested rules; null for all that the policy has enabled. */
   readonly only: readonly RuleName[] | null;
-  /** Streams what is found, to be read once: what is read is counted, and nothing is kept. Some may only be counted. */
+  /** Streams the findings, to be read once: each is counted when read, not stored. Some are only counted. */
   readonly findings: Rows<Finding>;
-  /** What was counted, once the findings have ended. */
+  /** The counts, after the findings have ended. */
   summary(): AuditSummary;
-  /** What `summary` counts as fixed, once the findings have ended, if the baseline keeps its keys; none otherwise. */
+  /** The findings counted as fixed, after the findings have ended, if the baseline stores its keys. */
   fixed(): Iterable<FixedFinding>;
-  /** The tokens in numbers, once the findings have ended; null if they were not requested. */
+  /** The statistics of the tokens, after the findings have ended; null if not requested. */
   readonly statistics: TokenStatistics | null;
 }

@@ -17,7 +17,7 @@ import {
 
 const HUNDRED_YEARS = NEVER_DAYS * DAY;
 
-/** Finds tokens that outlive everyone: the controller's default lifetime is a thousand years. */
+/** Finds tokens that practically never expire: the controller's default lifetime is a thousand years. */
 export const neverExpires: TokenRule = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
@@ -44,7 +44,7 @@ function endless(now: Date): Condition {
   return { expiresAfter: now.getTime() + HUNDRED_YEARS };
 }
 
-/** The open lease of a token; null for another one with its number, as after a database was restored, and where none is known. */
+/** The open lease of a token, if known; null for another token with its id, as after a database restore. */
 function leaseOf(token: Token, { leases }: Pick<Facts, 'leases'>) {
   return leases?.get(token.id)?.find((lease) => isTokenOf(lease, token)) ?? null;
 }
@@ -55,8 +55,8 @@ export function expiresNever(token: Pick<Token, 'expires'>, now: Date): boolean 
 }
 
 /**
- * Finds tokens made to live longer than the policy's days. One that never expires is left to the rule of
- * that name while that is applied: one fault, one finding.
+ * Finds tokens with a lifetime above the policy's days. A token that never expires is left to that rule if it
+ * is applied, to report each problem once.
  */
 export const lifetimeOver: TokenRule<WithDays> = {
   appliesTo: 'tokens',
@@ -78,7 +78,7 @@ export const lifetimeOver: TokenRule<WithDays> = {
   },
 };
 
-/** Finds tokens that tokenctl was to end, and that are still accepted. */
+/** Finds tokens that tokenctl should have ended, and that are still accepted. */
 export const leaseOverdue: TokenRule = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
@@ -93,7 +93,7 @@ export const leaseOverdue: TokenRule = {
   prepare({ facts }) {
     const overdue = [...(facts.leases?.values() ?? [])].flat().some(({ isOverdue }) => isOverdue);
     return {
-      // Only a whole token tells whether it is that of a lease.
+      // Only a whole token shows whether it is the lease's.
       ...(!overdue && { parts: { condition: { all: [] }, whose: () => false } }),
       violates: (token) => leaseOf(token, facts)?.isOverdue === true,
       message(token) {
@@ -122,7 +122,7 @@ export const expiredPresent: TokenRule = {
   }),
 };
 
-/** What became of the refresh token of an expired token, as a sentence after another; empty without one. */
+/** The state of an expired token's refresh token, as a further sentence; empty without one. */
 function refreshText(token: Token, { now, settings }: Facts): string {
   if (!token.hasRefreshToken) return '';
   const lifetime = settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS;
@@ -133,10 +133,7 @@ function refreshText(token: Token, { now, settings }: Facts): string {
     : ` Its refresh token is live until ${end.toISOString().slice(0, 10)}.`;
 }
 
-/**
- * Finds access tokens whose refresh token lives longer than they do, by the controller's setting. Expired
- * refresh tokens are not reported.
- */
+/** Finds access tokens whose unexpired refresh token outlives them, by the controller's setting. */
 export const refreshOutlivesAccess: TokenRule = {
   appliesTo: 'tokens',
   tokens: 'all',
@@ -161,7 +158,7 @@ export const refreshOutlivesAccess: TokenRule = {
   },
 };
 
-/** Finds refresh tokens whose access token is gone: what they can do depends on the version, and the clean-up never sees them. */
+/** Finds refresh tokens without an access token, which the controller's clean-up never removes. */
 export const refreshOrphaned: RefreshTokenRule = {
   appliesTo: 'refreshTokens',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
@@ -186,7 +183,7 @@ export const refreshOrphaned: RefreshTokenRule = {
   }),
 };
 
-/** Finds days on which many tokens expire together: the day on which everything stops. */
+/** Finds days on which many tokens expire together: clients fail at the same time. */
 export const expiryCliff: AggregateRule<WithShare> = {
   appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', tokens: 20, percent: 10, exceptions: [] },

@@ -11,10 +11,7 @@ import {
 } from './rule.ts';
 import { matchesAny } from './subject.ts';
 
-/**
- * Finds tokens of deactivated users: controller 24.6.1 goes on answering them, so that deactivating
- * a user who leaves does not end their access.
- */
+/** Finds tokens of deactivated users: controller 24.6.1 still accepts them. */
 export const ownerInactive: TokenRule = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'critical', exceptions: [] },
@@ -52,9 +49,9 @@ export const ownerSuperuser: TokenRule = {
 };
 
 /**
- * Finds tokens of users from an identity provider while the controller forbids those: they live on when the
- * provider locks the user out. Turning ALLOW_OAUTH2_FOR_EXTERNAL_USERS off stops new ones and leaves these
- * alive. Where the setting allows them, they are as they should be.
+ * Finds tokens of users from an identity provider although the controller forbids these: they stay valid when
+ * the provider locks the user out. Turning ALLOW_OAUTH2_FOR_EXTERNAL_USERS off blocks new tokens and keeps
+ * existing ones. If the setting allows them, nothing is found.
  */
 export const ownerExternal: TokenRule = {
   appliesTo: 'tokens',
@@ -79,7 +76,7 @@ export const ownerExternal: TokenRule = {
   },
 };
 
-/** Finds tokens of users who had left when their directory was last asked. */
+/** Finds tokens of users who had left according to their directory's last answer. */
 export const ownerLeft: TokenRule = {
   appliesTo: 'tokens',
   defaults: { enabled: false, severity: 'critical', exceptions: [] },
@@ -101,7 +98,7 @@ export const ownerLeft: TokenRule = {
     ),
 };
 
-/** Finds tokens of external users whom no directory was asked about for a while. */
+/** Finds tokens of external users who were not compared with any directory recently. */
 export const providerNotAsked: TokenRule<WithDays> = {
   appliesTo: 'tokens',
   defaults: { enabled: false, severity: 'medium', days: 7, exceptions: [] },
@@ -134,7 +131,7 @@ export const providerNotAsked: TokenRule<WithDays> = {
   },
 };
 
-/** Finds personal access tokens of accounts that a machine works under. */
+/** Finds personal access tokens of service accounts. */
 export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'low', users: [], exceptions: [] },
@@ -156,7 +153,7 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
   },
 };
 
-/** Whether a name matches one of the patterns; each name is compared once. */
+/** Whether a name matches one of the patterns; evaluates each name once. */
 function cachedMatcher(patterns: readonly string[]): (name: string) => boolean {
   const known = new Map<string, boolean>();
   return (name) => {
@@ -169,7 +166,7 @@ function cachedMatcher(patterns: readonly string[]): (name: string) => boolean {
   };
 }
 
-/** Finds application tokens that belong to a person, where programs are to have accounts of their own. */
+/** Finds application tokens of people, if programs should use service accounts. */
 export const applicationTokenOfPerson: TokenRule<WithUsers> = {
   appliesTo: 'tokens',
   defaults: { enabled: false, severity: 'low', users: [], exceptions: [] },

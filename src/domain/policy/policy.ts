@@ -40,7 +40,7 @@ import {
   writeUnneeded,
 } from './use-rules.ts';
 
-/** Finds exceptions of the policy that have run out: what they were for is found again, or is settled. */
+/** Finds expired exceptions of the policy: what they suppressed is found again, or is resolved. */
 const exceptionExpired: ExceptionRule = {
   appliesTo: 'exceptions',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
@@ -56,7 +56,7 @@ const exceptionExpired: ExceptionRule = {
   }),
 };
 
-/** Every rule, by its name. */
+/** Every rule by name. */
 export const rules = {
   'owner-inactive': ownerInactive,
   'never-expires': neverExpires,
@@ -93,7 +93,7 @@ export const rules = {
 
 export type RuleName = keyof typeof rules;
 
-/** Which rules are applied, how severely, with which limits and exceptions. */
+/** The applied rules, with their severities, limits and exceptions. */
 export type Policy = { readonly [Name in RuleName]: (typeof rules)[Name]['defaults'] };
 
 export const ruleNames = Object.keys(rules) as readonly RuleName[];
@@ -102,12 +102,12 @@ export const defaultPolicy = Object.fromEntries(
   ruleNames.map((name) => [name, rules[name].defaults]),
 ) as unknown as Policy;
 
-/** A rule by its name, with a type that all rules share: the caller has to pass the parameters of this rule. */
+/** A rule by name, with a type that all rules share: the caller must pass this rule's parameters. */
 export function ruleOf(name: RuleName): Rule {
   return rules[name];
 }
 
-/** The rules that a policy applies: enabled, and told what they need to know. */
+/** The rules that a policy applies: enabled, and with the parameters they need. */
 export function enabledRules(policy: Policy): RuleName[] {
   return ruleNames.filter((name) => {
     const setting = policy[name];
@@ -115,7 +115,7 @@ export function enabledRules(policy: Policy): RuleName[] {
   });
 }
 
-/** Makes sure that a rule can select tokens. Throws `usage`. */
+/** Requires that a rule can select tokens. Throws `usage`. */
 export function requireUsable(rule: RuleName, policy: Policy): void {
   if (ruleOf(rule).appliesTo !== 'tokens') {
     throw new TokenctlError(
@@ -127,7 +127,7 @@ export function requireUsable(rule: RuleName, policy: Policy): void {
   requireEnabled(rule, policy);
 }
 
-/** Makes sure that the policy applies a rule. Throws `usage`. */
+/** Requires that the policy applies a rule. Throws `usage`. */
 export function requireEnabled(rule: RuleName, policy: Policy): void {
   if (enabledRules(policy).includes(rule)) return;
   throw new TokenctlError('usage', `The rule ${rule} is not enabled in the policy`, {

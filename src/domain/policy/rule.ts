@@ -3,22 +3,19 @@ import type { Application, RefreshToken, Token } from '../token.ts';
 import { type Condition, holds, type Ids, type KnownUses } from './condition.ts';
 import type { Exception, Subject } from './subject.ts';
 
-/** What every rule can be told. */
+/** The common parameters of every rule. */
 interface RuleSetting {
   readonly enabled: boolean;
   readonly severity: Severity;
   readonly exceptions: readonly Exception[];
 }
 
-/** What a rule is to people: for `--explain`, SARIF and the documentation. Sentences, parameters by name. */
+/** A rule's description: for `--explain`, SARIF and the documentation. Sentences, parameters by name. */
 export interface RuleHelp {
-  /** What it finds. */
   readonly finds: string;
-  /** Why that matters. */
   readonly matters: string;
-  /** What to do about a finding. */
   readonly remedy: string;
-  /** Where the demand comes from. */
+  /** The source of the requirement. */
   readonly reference: string;
   readonly parameters?: Readonly<Record<string, string>>;
 }
@@ -26,39 +23,38 @@ export interface RuleHelp {
 interface RuleContext<Setting> {
   readonly setting: Setting;
   readonly facts: Facts;
-  /** Whether another rule is applied as well, which then finds what both would. */
+  /** Whether another rule is applied as well, which then reports what both find. */
   readonly applied: (rule: string) => boolean;
 }
 
-/** A rule that is ready to judge. Both functions are pure; a message is only asked for about what breaks. */
+/** A prepared rule. Both functions are pure; a message is only requested for a violation. */
 export interface Check<Item> {
   violates(item: Item): boolean;
-  /** What is wrong with it, as a sentence. */
+  /** The problem as a sentence. */
   message(item: Item): string;
 }
 
-/** Whose a token is: all that some rules look at. */
+/** The ownership of a token: all that some rules need. */
 export type WhoseToken = Pick<Token, 'id' | 'user' | 'application'>;
 
-/** A token as far as it is judged where the database decides the conditions of the rules. */
+/** The parts of a token that are needed if the database evaluates the conditions of the rules. */
 export type CountedToken = WhoseToken & Pick<Token, 'description' | 'expires'>;
 
-/** A check of tokens in two parts, both of which must hold; absent where only the whole can be judged. */
+/** A check of tokens in two parts that must both match; absent if only the whole can be evaluated. */
 export interface TokenCheck extends Check<Token> {
   readonly parts?: TokenParts;
 }
 
 interface TokenParts {
-  /** What the token must be by itself. */
+  /** The condition on the token itself. */
   readonly condition: Condition;
-  /** Whose it must be; anybody's where absent. */
+  /** The condition on its ownership; default: any. */
   readonly whose?: ((token: WhoseToken) => boolean) | undefined;
 }
 
-/** A check of tokens by its parts alone. */
 type PartsCheck = TokenParts & Pick<Check<Token>, 'message'>;
 
-/** The check of a rule, as a whole or by its parts. */
+/** The check of a rule, as a whole or from its parts. */
 export function checkOf(prepared: TokenCheck | PartsCheck, facts: Facts): TokenCheck {
   if ('violates' in prepared) return prepared;
   const { condition, whose, message } = prepared;
@@ -67,7 +63,7 @@ export function checkOf(prepared: TokenCheck | PartsCheck, facts: Facts): TokenC
   return { parts: { condition, whose }, violates, message };
 }
 
-/** The check of a rule that only asks whose a token is. */
+/** The check of a rule that only concerns ownership. */
 export function checkOfOwner(
   whose: (token: WhoseToken) => boolean,
   message: Check<Token>['message'],
@@ -78,36 +74,35 @@ export function checkOfOwner(
 interface RuleBase<Setting extends RuleSetting> {
   readonly defaults: Setting;
   readonly help: RuleHelp;
-  /** What must be known for it, beside the tokens. */
+  /** The facts that it needs in addition to the tokens. */
   readonly needs?: readonly Fact[];
-  /** What its messages have as well where it is known. */
+  /** The facts that its messages include if known. */
   readonly tells?: readonly Fact[];
-  /** The severity where the facts make findings less severe; replaces only the default severity. */
+  /** The severity if facts make findings less severe; replaces only the default severity. */
   readonly severityHere?: (facts: Facts) => Severity | null;
 }
 
-/** A rule about tokens, each judged by itself. */
+/** A rule that evaluates each token separately. */
 export interface TokenRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
   readonly appliesTo: 'tokens';
-  /** Live tokens where absent: an expired token authenticates nothing, so that most rules leave it alone. */
+  /** Default: live tokens. An expired token authenticates nothing, so that most rules skip it. */
   readonly tokens?: 'expired' | 'all';
   prepare(given: RuleContext<Setting>): TokenCheck | PartsCheck;
 }
 
-/** A rule about many tokens together. It sees those that have not expired. */
+/** A rule about many tokens together. It gets the tokens that have not expired. */
 export interface AggregateRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
   readonly appliesTo: 'aggregates';
   prepare(given: RuleContext<Setting>): Aggregate;
 }
 
-/** Tokens being counted: keeps no tokens, only numbers and names. */
+/** Counts tokens: stores no tokens, only numbers and names. */
 export interface Aggregate {
   add(token: CountedToken): void;
-  /** What is wrong, once every token was added. */
+  /** The violations, after every token was added. */
   violations(): Iterable<Violation>;
 }
 
-/** One violation that an aggregate finds. */
 export interface Violation {
   readonly subject: Subject;
   readonly message: string;
@@ -123,14 +118,12 @@ export interface RefreshTokenRule<Setting extends RuleSetting = RuleSetting> ext
   prepare(given: RuleContext<Setting>): Check<RefreshToken>;
 }
 
-/** A rule about one of the controller's settings. */
 export interface SettingsRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
   readonly appliesTo: 'settings';
   readonly about: keyof PolicySettings;
   prepare(given: RuleContext<Setting>): Check<PolicySettings>;
 }
 
-/** The rule about the policy's own exceptions. */
 export interface ExceptionRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
   readonly appliesTo: 'exceptions';
   prepare(given: RuleContext<Setting>): Check<Exception>;
@@ -146,7 +139,7 @@ export type Rule =
 
 export const DAY = 86_400_000;
 
-/** Whether a token has expired: it authenticates nothing from its expiry on. */
+/** Whether a token has expired: it no longer authenticates anything. */
 export function hasExpired(token: Pick<Token, 'expires'>, now: Date): boolean {
   return token.expires.getTime() <= now.getTime();
 }
@@ -156,22 +149,18 @@ export function daysBetween(from: Date, to: Date): number {
   return Math.max(0, Math.floor((to.getTime() - from.getTime()) / DAY));
 }
 
-/** A number of days in words. */
 export function daysText(days: number): string {
   return days === 1 ? '1 day' : `${days} days`;
 }
 
-/** A rule with a limit in days. */
 export interface WithDays extends RuleSetting {
   readonly days: number;
 }
 
-/** A rule with a limit in hours. */
 export interface WithHours extends RuleSetting {
   readonly hours: number;
 }
 
-/** A rule with a number of tokens. */
 export interface WithTokens extends RuleSetting {
   readonly tokens: number;
 }
@@ -182,34 +171,32 @@ export interface WithShare extends WithTokens {
   readonly percent: number;
 }
 
-/** A rule that knows some users by name, each a name or a pattern; without any it finds nothing. */
+/** A rule about certain users, as names or patterns; without any it finds nothing. */
 export interface WithUsers extends RuleSetting {
   readonly users: readonly string[];
 }
 
-/** How much a finding matters, least first. */
+/** The severities of findings, lowest first. */
 export const severities = ['low', 'medium', 'high', 'critical'] as const;
 
 export type Severity = (typeof severities)[number];
 
-/** Whether a severity is at or above another. */
 export function atLeast(severity: Severity, threshold: Severity): boolean {
   return severities.indexOf(severity) >= severities.indexOf(threshold);
 }
 
-/** A count of nothing yet for each severity. */
 export function zeroBySeverity(): Record<Severity, number> {
   return { low: 0, medium: 0, high: 0, critical: 0 };
 }
 
-/** The settings that rules judge, in the controller's names. Times are in seconds; null is what a target has not. */
+/** The settings that rules evaluate, by the controller's names. Times are in seconds; null if missing. */
 export interface PolicySettings {
   readonly AUTH_BASIC_ENABLED: boolean;
   readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean | null;
   readonly SESSION_COOKIE_AGE: number;
-  /** How many sessions a user has at most; -1 for any number. Null on a gateway, which counts in another way. */
+  /** The maximum number of sessions per user; -1 for no limit. Null on a gateway: it counts differently. */
   readonly SESSIONS_PER_USER: number | null;
-  /** Beside the newest: a gateway's limit. */
+  /** A gateway's limit, not counting the newest. */
   readonly MAX_EXTRA_SESSIONS_PER_USER?: number | null;
   readonly OAUTH2_PROVIDER: {
     readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
@@ -217,7 +204,7 @@ export interface PolicySettings {
   } | null;
 }
 
-/** What rules need to know of an open lease, as `Lease` of leases.ts has it. */
+/** The parts of an open lease that rules need, from `Lease` in leases.ts. */
 interface KnownLease {
   readonly id: string;
   readonly until: string;
@@ -226,32 +213,31 @@ interface KnownLease {
   readonly isOverdue: boolean;
 }
 
-/** What rules need to know about the target: collected before the audit, so that rules stay pure. */
+/** Facts about the target that rules need, collected before the audit, so that rules stay pure. */
 export interface Facts extends KnownUses {
-  /** The instant at which everything is judged. */
+  /** The reference time of the audit. */
   readonly now: Date;
   readonly inactiveUserIds: Ids;
-  /** Ids of users who may do everything. */
   readonly superuserIds: Ids;
   /** The kind of identity provider by user id, for external users. */
   readonly externalUsers: ReadonlyMap<number, string>;
-  /** When a directory last compared an external user; null if none did. Read where a rule needs it. */
+  /** When a directory last compared an external user; null if none did. Read only if a rule needs it. */
   readonly lastCompared?: ReadonlyMap<number, Date | null>;
-  /** Who had left by the last answer of a directory, with its name and time. */
+  /** Users who had left by a directory's last answer, with its name and time. */
   readonly left?: ReadonlyMap<number, { readonly directory: string; readonly at: Date }>;
-  /** The open leases by the ids of their tokens, those that end first before others. Read where a rule needs them. */
+  /** The open leases by token id, those that end first in front. Read only if a rule needs them. */
   readonly leases?: ReadonlyMap<number, readonly KnownLease[]>;
-  /** When a user last changed anything by the activity stream; none for who never did. */
+  /** A user's last change in the activity stream; users without one are missing. */
   readonly lastChanges: ReadonlyMap<number, Date>;
-  /** What a refresh token without its access token can do there; `assumed` where absent. */
+  /** What a refresh token without its access token can do there; default: `assumed`. */
   readonly orphanUse?: OrphanUse;
-  /** Null where no applied rule needs them. */
+  /** Null if no applied rule needs them. */
   readonly settings: PolicySettings | null;
-  /** Whether a gateway stores working tokens in clear. */
+  /** Whether a gateway stores working tokens in clear text. */
   readonly tokensInClear: boolean;
 }
 
-/** A kind of fact that a target may refuse to tell: the rules that need it are not checked then. */
+/** A kind of fact that a target may refuse to provide: the rules that need it are then not checked. */
 export type Fact =
   | 'unused_tokens'
   | 'never_used_tokens'

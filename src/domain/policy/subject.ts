@@ -1,7 +1,7 @@
 import { textHash } from '../compact-collections.ts';
 import type { Application, ApplicationReference, RefreshToken, Token, UserReference } from '../token.ts';
 
-/** What a finding is about. The member that the kind names holds it. */
+/** The subject of a finding, in the member named by its kind. */
 export type Subject =
   | { readonly kind: 'token'; readonly token: Token }
   | { readonly kind: 'refreshToken'; readonly refreshToken: RefreshToken }
@@ -9,29 +9,26 @@ export type Subject =
   | { readonly kind: 'user'; readonly user: UserReference }
   /** A day in UTC: `2026-11-21`. */
   | { readonly kind: 'day'; readonly day: string }
-  /** A setting of the controller, in its own name. */
+  /** A setting of the controller, by its own name. */
   | { readonly kind: 'setting'; readonly setting: string }
   | { readonly kind: 'purpose'; readonly purpose: Purpose }
   | { readonly kind: 'exception'; readonly exception: ExceptionReference };
 
-/** What several tokens are for, as far as anybody wrote it down: one owner, one application, one description. */
+/** The documented purpose of several tokens: one owner, one application, one description. */
 export interface Purpose {
   readonly user: UserReference;
   readonly application: ApplicationReference | null;
   readonly description: string;
 }
 
-/** An exception of the policy: whose rule it is, and its place in that rule's list, from 1. */
+/** An exception of the policy: its rule, and its position in that rule's list, from 1. */
 export interface ExceptionReference {
   readonly rule: string;
   readonly number: number;
   readonly reason: string;
 }
 
-/**
- * A short text that names the subject and stays the same from run to run: `token:17`, `user:5`. Baselines
- * and SARIF know findings by it.
- */
+/** A key of the subject, stable between runs: `token:17`, `user:5`. Used in baselines and SARIF. */
 export function subjectKey(subject: Subject): string {
   switch (subject.kind) {
     case 'token':
@@ -93,7 +90,7 @@ function descriptionOf(subject: Subject): string | null {
   return subject.kind === 'purpose' ? subject.purpose.description : null;
 }
 
-/** The subject for people, in a few words: `token 17`, `user alice`. */
+/** The displayed subject, in a few words: `token 17`, `user alice`. */
 export function subjectName(subject: Subject): string {
   switch (subject.kind) {
     case 'token':
@@ -116,17 +113,14 @@ export function subjectName(subject: Subject): string {
 }
 
 /**
- * What a rule is not to find, and why. Criteria that are present must all hold; without one it is everything
- * that the rule finds. Each is a text exactly, or a pattern with `*` and `?`.
+ * Findings that a rule should suppress, and why. All criteria must match; without criteria, everything that
+ * the rule finds. Each is an exact text, or a pattern with `*` and `?`.
  */
 export interface Exception {
-  /** The owner's name. */
   readonly user?: string | undefined;
-  /** The application's name. */
   readonly application?: string | undefined;
-  /** The token's description. */
   readonly description?: string | undefined;
-  /** The last day (UTC) on which it holds: `2026-12-31`. Without it, it holds for good. */
+  /** The last day (UTC) on which it applies: `2026-12-31`. Default: no end. */
   readonly until?: string | undefined;
   readonly reason: string;
 }
@@ -135,14 +129,13 @@ export function isExpiredException({ until }: Exception, now: Date): boolean {
   return until !== undefined && now.toISOString().slice(0, 10) > until;
 }
 
-/** What exceptions look at: whose something is, from which application, and its description; null for what it has not. */
+/** The input of exceptions: owner, application and description; null for a missing one. */
 export interface Excusable {
   readonly user: UserReference | null;
   readonly application: ApplicationReference | null;
   readonly description: string | null;
 }
 
-/** What exceptions look at of a subject. */
 export function excusable(subject: Subject): Excusable {
   return { user: ownerOf(subject), application: applicationOf(subject), description: descriptionOf(subject) };
 }
@@ -162,15 +155,14 @@ function matches(text: string | null | undefined, pattern: string): boolean {
   return text !== null && text !== undefined && matchesGlob(text, pattern);
 }
 
-/** A backslash before a wildcard makes it plain. */
+/** A backslash before a wildcard makes it literal. */
 const ESCAPED = /\\([*?])/g;
-/** Stand for plain wildcards while a pattern is compared: no name has them, they are not characters. */
+/** Placeholders for literal wildcards in a comparison: noncharacters, which no name contains. */
 const PLAIN: Readonly<Record<string, string>> = { '*': '\uFFFE', '?': '\uFFFF' };
 
 /**
- * Whether a text is what a pattern means: `*` stands for any characters, `?` for one, `\*` and `\?` for these
- * characters, everything else for itself. Takes time in proportion to both lengths at most, whatever the
- * pattern.
+ * Whether a text matches a pattern: `*` matches any characters, `?` one, `\*` and `\?` these characters,
+ * anything else itself. Takes time in proportion to both lengths at most, whatever the pattern.
  */
 export function matchesGlob(text: string, pattern: string): boolean {
   if (!pattern.includes('\\')) return matchesPlain(text, pattern);
@@ -178,7 +170,7 @@ export function matchesGlob(text: string, pattern: string): boolean {
   return matchesPlain(text, plain);
 }
 
-/** A pattern in another notation: what stands there for any characters, for one, and for text as it is. */
+/** A pattern in another notation, given its forms of any characters, of one, and of literal text. */
 export function globText(
   pattern: string,
   to: { readonly any: string; readonly one: string; readonly plain: (text: string) => string },
@@ -204,7 +196,7 @@ function matchesPlain(text: string, pattern: string): boolean {
       at += wanted === '?' && (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
       inPattern += 1;
     } else if (lastStar >= 0) {
-      // The last star takes one character more, and what follows it is tried again from there.
+      // The last star takes one more character, and what follows it is tried again from there.
       retryAt += 1;
       at = retryAt;
       inPattern = lastStar + 1;
@@ -221,7 +213,6 @@ function isMatch(wanted: string, character: string | undefined): boolean {
   return character !== undefined && PLAIN[character] === wanted;
 }
 
-/** Whether a text is what one of several patterns means. */
 export function matchesAny(text: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => matchesGlob(text, pattern));
 }

@@ -18,7 +18,7 @@ const NEVER_USED: Condition = { is: 'never_used' };
 const USED: Condition = { not: NEVER_USED };
 const WRITING: Condition = { is: 'writing' };
 
-/** Finds tokens that were made some days ago and have never authenticated anything. */
+/** Finds tokens created some days ago that never authenticated anything. */
 export const neverUsedRule: TokenRule<WithDays> = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'medium', days: 30, exceptions: [] },
@@ -41,9 +41,9 @@ export const neverUsedRule: TokenRule<WithDays> = {
 };
 
 /**
- * Finds tokens that were not used for the policy's number of days. The age of a token that was never used
- * counts from its creation; `never-used` reports it instead while that rule is enabled. If tokens do not
- * include their last use, the target's own selection decides (`Facts.unusedTokenIds`).
+ * Finds tokens that were not used for the policy's number of days. A token that was never used counts from
+ * its creation; `never-used` reports it instead while that rule is enabled. If tokens do not include their
+ * last use, the target's own selection decides (`Facts.unusedTokenIds`).
  */
 export const unusedFor: TokenRule<WithDays> = {
   appliesTo: 'tokens',
@@ -73,7 +73,7 @@ function unusedText({ created, lastUsed }: Token, { days, now }: { days: number;
     : `It was last used ${daysText(daysBetween(lastUsed, now))} ago.`;
 }
 
-/** Finds tokens that may change things: all that are made without naming a scope. */
+/** Finds tokens with write access: all that are created without a scope. */
 export const writeScope: TokenRule = {
   appliesTo: 'tokens',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
@@ -92,8 +92,8 @@ export const writeScope: TokenRule = {
 };
 
 /**
- * Finds tokens that may write, are used, and whose owner has changed nothing for the policy's days: they
- * read only, as far as the activity stream tells. What is younger than that is given the time.
+ * Finds tokens with write access that are used, but whose owner changed nothing for the policy's days: as far
+ * as the activity stream shows, they only read. Younger tokens are skipped.
  */
 export const writeUnneeded: TokenRule<WithDays> = {
   appliesTo: 'tokens',
@@ -143,9 +143,9 @@ export const noDescription: TokenRule = {
 };
 
 /**
- * Finds several tokens with one owner, one application and one description. Keeps a hash of 53 bits for each
- * purpose, and what it is only of those that came twice: among a million purposes, two that differ are taken
- * for one once in about ten thousand audits.
+ * Finds several tokens with the same owner, application and description. Stores a hash of 53 bits for each
+ * purpose, and the purpose only if it occurs twice: among a million purposes, two different ones collide
+ * about once in ten thousand audits.
  */
 export const duplicatePurpose: AggregateRule = {
   appliesTo: 'aggregates',
@@ -179,7 +179,7 @@ function sentence({ user, application, description }: Purpose, tokens: number): 
   return `${user.username} has ${tokens} ${place} described as "${description}".`;
 }
 
-/** Finds users who own more tokens than anybody keeps an eye on. */
+/** Finds users with more tokens than anyone can keep track of. */
 export const tooManyPerUser: AggregateRule<WithTokens> = {
   appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', tokens: 20, exceptions: [] },

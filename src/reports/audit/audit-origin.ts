@@ -4,34 +4,32 @@ import { defaultPolicy, type Policy, ruleNames } from '../../domain/policy/polic
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { timeText } from '../tables/text.ts';
 
-/** What a report has to know of the target that was audited. */
+/** The parts of an audited target that a report needs. */
 export type AuditedTarget = Pick<
   TargetDescription,
   'context' | 'address' | 'installUuid' | 'version' | 'identity' | 'visibility' | 'standby'
 >;
 
-/** Where an audit was made, as whom, when and by which policy: a report is read far from the machine that made it. */
+/** Where, by which account, when and with which policy an audit was made: it is read on other machines. */
 export interface AuditOriginJson {
-  /** The name of the context. */
   readonly context: string;
   readonly controller: Pick<TargetDescription, 'address' | 'installUuid' | 'version'>;
-  /** Whose account read the tokens. */
+  /** The account that read the tokens. */
   readonly account: TargetDescription['identity'];
-  /** The instant that ages are counted from, by the controller's clock. */
+  /** The reference time for ages, by the controller's clock. */
   readonly at: Date;
-  /** Which tokens were audited, in words. */
+  /** The audited tokens, in words. */
   readonly selection: string;
   readonly policy: {
-    /** The rules whose settings are not the default ones. */
+    /** The rules with non-default settings. */
     readonly changed: readonly string[];
-    /** The rules that alone were applied; null for all that are enabled. */
+    /** The only rules applied; null for all that are enabled. */
     readonly only: readonly string[] | null;
-    /** Every rule of the policy as it is set. */
+    /** Every rule of the policy, as set. */
     readonly rules: Readonly<Record<string, object>>;
   };
 }
 
-/** Where an audit comes from. */
 export function auditOrigin({ now, selection, policy, only }: Audit, target: AuditedTarget): AuditOriginJson {
   const { context, address, installUuid, version, identity: account } = target;
   return {
@@ -44,7 +42,7 @@ export function auditOrigin({ now, selection, policy, only }: Audit, target: Aud
   };
 }
 
-/** The same as cells of a row, for CSV, by the names of their columns. */
+/** The same as cells of a row, for CSV, by column name. */
 export function originCells(audit: Audit, target: AuditedTarget): Readonly<Record<string, string>> {
   return {
     context: target.context,
@@ -56,7 +54,7 @@ export function originCells(audit: Audit, target: AuditedTarget): Readonly<Recor
   };
 }
 
-/** A policy in words: how it differs from the default one, and which of its rules were applied, if not all. */
+/** A policy in words: how it differs from the default, and which of its rules were applied, if not all. */
 export function policyText({ policy, only }: Pick<Audit, 'policy' | 'only'>): string {
   const changed = changedRules(policy);
   return [

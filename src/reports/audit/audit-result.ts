@@ -18,13 +18,13 @@ export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
 
 export interface AuditPresentation {
   readonly makes: Streamed['makes'];
-  /** The command fails where there are findings at or above this. */
+  /** The command fails if a finding has at least this severity. */
   readonly failOn: Severity | undefined;
-  /** Made from the audit in the format asked for. */
+  /** Creates the audit's document in the requested format. */
   readonly chunks: (screen: Screen) => AsyncIterable<string>;
 }
 
-/** An audit as a document that is written as it is found. */
+/** An audit as a document, written while findings arrive. */
 export function streamedAudit(
   audit: Audit,
   { makes, failOn, chunks }: AuditPresentation,
@@ -32,10 +32,10 @@ export function streamedAudit(
   return { kind: 'streamed', makes, chunks, failure: () => tooSevere(audit.summary(), failOn) };
 }
 
-/** Reads when tokens were last used, by day, for a target that does not show it. */
+/** Reads the days of tokens' last uses from a target that does not show them. */
 export type LastUseReader = (tokens: readonly Token[]) => Promise<ReadonlyMap<number, Date | null>>;
 
-/** An audit whose findings are those of a severity or above; its counts stay those of all. */
+/** An audit with only the findings of at least this severity; its counts still cover all. */
 export function atOrAbove(audit: Audit, floor: Severity): Audit {
   const isShown = ({ severity }: { severity: Severity }) => atLeast(severity, floor);
   function* fixed(): Iterable<FixedFinding> {
@@ -44,7 +44,7 @@ export function atOrAbove(audit: Audit, floor: Severity): Audit {
   return { ...audit, findings: audit.findings.map((page) => page.filter(isShown)), fixed };
 }
 
-/** Findings with the days of the last uses of their tokens. */
+/** Findings with the days of their tokens' last uses. */
 export async function withLastUses(
   findings: readonly Finding[],
   lastUses: LastUseReader | undefined,
@@ -64,20 +64,20 @@ export async function withLastUses(
   });
 }
 
-/** How many findings of a rule are shown by default. */
+/** Default number of findings to show per rule. */
 const SHOWN = 5;
 
 export interface TableOptions {
   /** One table of all findings instead of one for each rule. */
   readonly list?: boolean;
-  /** How many findings of a rule, or of the one table, are shown; five, or all, where absent. */
+  /** The number of findings to show per rule, or in the one table. Default: five, or all. */
   readonly limit?: number | undefined;
   /** Less severe findings are only counted. */
   readonly floor?: Severity;
   readonly lastUses?: LastUseReader | undefined;
 }
 
-/** The findings as tables, by default one for each rule, the worst first, and the summary under them. */
+/** The findings as tables, by default one for each rule, most severe first, followed by the summary. */
 export async function* tableReport(
   audit: Audit,
   screen: Screen,
@@ -131,17 +131,17 @@ function indented(lines: string): string {
   return lines.replaceAll(/^(?=.)/gm, GROUP_INDENT);
 }
 
-/** The findings of one rule: the first of them, and their number. */
+/** A rule's first findings, and their number. */
 interface RuleGroup {
   readonly rule: RuleName;
   severity: Severity;
   count: number;
-  /** What is said of all of them; null once it differs. */
+  /** The message common to all of them; null once they differ. */
   common: string | null;
   readonly shown: Finding[];
 }
 
-/** The worst rules first, of equal ones those with the most findings. */
+/** Most severe rules first; for equal ones, those with the most findings. */
 async function byRule(findings: Rows<Finding>, shown: number): Promise<readonly RuleGroup[]> {
   const groups = new Map<RuleName, RuleGroup>();
   await findings.each((page) => {
@@ -173,7 +173,7 @@ function groupHeading({ rule, severity, count, common }: RuleGroup, screen: Scre
   );
 }
 
-/** A message without the owner and the numbers, which other columns show of a token. */
+/** A message without the owner and the numbers, which other columns of a token show. */
 function sentenceOf({ subject, message }: Finding): string {
   if (subject.kind !== 'token') return message;
   const owner = subject.token.user?.username ?? '';
@@ -181,14 +181,14 @@ function sentenceOf({ subject, message }: Finding): string {
   return nameless.replaceAll(/\d+/g, '…');
 }
 
-/** Whether several findings say the same but for what other columns show. */
+/** Whether several findings have the same message, apart from what other columns show. */
 export function isOneSentence([first, ...others]: readonly Finding[]): boolean {
   if (first === undefined || others.length === 0) return false;
   const sentence = sentenceOf(first);
   return others.every((other) => sentenceOf(other) === sentence);
 }
 
-/** What is said of all of several findings; null where it differs. */
+/** The message common to several findings; null if they differ. */
 export function commonMessage(findings: readonly Finding[]): string | null {
   const [first, ...others] = findings;
   if (first === undefined || others.length === 0) return null;
@@ -209,7 +209,7 @@ export function firstOf(
   });
 }
 
-/** What `tokens audit` prints with `--json --summary`, and of a report that was written to a file. */
+/** What `tokens audit` prints with `--json --summary`, and for a report that was written to a file. */
 export interface AuditSummaryJson extends AuditSummary {
   readonly origin: AuditOriginJson;
   readonly visibility: Visibility;
@@ -225,7 +225,7 @@ export interface AuditGroupsJson extends AuditSummary {
   readonly visibility: Visibility;
 }
 
-/** An audit's counts alone, as a command's result. The findings are read for it, and not kept. */
+/** Only an audit's counts, as a command's result. The findings are read for it, but not stored. */
 export async function summaryResult(
   audit: Audit,
   {
@@ -243,7 +243,7 @@ export async function summaryResult(
   });
 }
 
-/** An audit's findings counted by what they share, as a command's result. */
+/** An audit's findings counted by group, as a command's result. */
 export async function groupedResult(
   audit: Audit,
   { by, failOn, target }: { by: Grouping; failOn: Severity | undefined; target: AuditedTarget },
@@ -270,7 +270,7 @@ export async function groupedResult(
   });
 }
 
-/** A report in the format that `--format` asks for. */
+/** A report in the format requested with `--format`. */
 export function inFormat<Json>(
   { json, text, csv, failure }: Report<Json>,
   format: AuditFormat,
@@ -287,7 +287,7 @@ export function inFormat<Json>(
   };
 }
 
-/** What an audit counts: with a baseline, what is known is left out. */
+/** The number of findings; with a baseline, without known ones. */
 function foundText(count: number, { known }: AuditSummary): string {
   return countText(count, known === null ? 'finding' : 'new finding');
 }
@@ -312,7 +312,7 @@ export function trendText({ found, known, fixed }: AuditSummary): string | null 
     : `${counts}, ${numberText(fixed)} fixed.`;
 }
 
-/** An audit in numbers, for people. */
+/** The counts of an audit, for display. */
 function summaryDocument(audit: Audit, output?: string): Document {
   const summary = audit.summary();
   const { found, tokensRead, bySeverity, excused, notChecked } = summary;
@@ -338,7 +338,7 @@ function summaryDocument(audit: Audit, output?: string): Document {
   ];
 }
 
-/** The number of findings of each rule that has findings, the most severe rules first. */
+/** The number of findings per rule with any, most severe rules first. */
 function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): Line[] {
   return ruleNames
     .map((rule) => ({ rule, severity: here?.[rule] ?? policy[rule].severity, count: byRule[rule] ?? 0 }))
@@ -350,17 +350,17 @@ function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): 
     }));
 }
 
-/** So many findings are sorted; more than that come as they are found. */
+/** The maximum number of findings to sort; more are shown as they arrive. */
 const FEW = 10_000;
 
-/** The worst first, those of one severity in the order in which they came. */
+/** Most severe first; within a severity, in the order they arrived. */
 function sorted(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
 }
 
 /**
- * Hands findings on, the worst first where there are few: up to ten thousand are held for that. From a large
- * audit the first ten thousand come sorted and the others after them, as they are found.
+ * Sorts findings by severity, most severe first, if there are up to ten thousand, which are held in memory.
+ * In a larger audit the first ten thousand are sorted, and the others follow as they arrive.
  */
 export function worstFirstWhereFew(findings: Rows<Finding>, few: number = FEW): Rows<Finding> {
   async function* pages(): AsyncIterable<readonly Finding[]> {
@@ -380,7 +380,7 @@ export function worstFirstWhereFew(findings: Rows<Finding>, few: number = FEW): 
   return Rows.from(pages());
 }
 
-/** Keeps so many findings, the worst of those that came. */
+/** Keeps a limited number of findings, the most severe ones. */
 export class Worst {
   readonly #most: number;
   readonly #bySeverity = new Map<string, Finding[]>(severities.map((severity) => [severity, []]));
@@ -394,7 +394,7 @@ export class Worst {
     if (kept !== undefined && kept.length < this.#most) kept.push(finding);
   }
 
-  /** The worst first. */
+  /** Most severe first. */
   all(): Finding[] {
     return severities
       .toReversed()

@@ -9,27 +9,28 @@ const CALENDAR_TOP = 18;
 const LEVELS = 4;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A calendar of expiries as a picture, in its own units: the same in the report and in the console. */
+/** A calendar of expiries as a picture, in its own units, for the report and the console. */
 export interface CalendarPicture {
   readonly width: number;
   readonly height: number;
-  /** The edge of the square of a day. */
   readonly daySize: number;
   readonly days: readonly {
     readonly x: number;
     readonly y: number;
-    /** 0 for none, else 1 to 4, on a logarithmic scale: one busy day must not make all others look empty. */
+    /** 0 for none, otherwise 1 to 4 on a logarithmic scale: one busy day must not make others look empty. */
     readonly level: number;
     /** In UTC: `2026-11-21`. */
     readonly day: string;
     readonly tokens: number;
   }[];
-  /** Names of months above their first days, and of weekdays beside their rows. */
+  /** Names of months above their first days, and of weekdays next to their rows. */
   readonly labels: readonly { readonly x: number; readonly y: number; readonly text: string }[];
   readonly outside: { readonly expired: number; readonly later: number; readonly never: number };
 }
 
-/** The days of the coming year, a column a week (from Monday), the darker the more tokens expire on a day. Days are UTC. */
+/**
+ * The coming year, one column per week (from Monday); days are darker if more tokens expire. Days are UTC.
+ */
 export function calendarPicture(statistics: TokenStatistics, now: Date): CalendarPicture {
   const counts = statistics.calendar();
   const first = Math.floor(now.getTime() / DAY);
@@ -65,7 +66,7 @@ export function calendarPicture(statistics: TokenStatistics, now: Date): Calenda
   };
 }
 
-/** The calendar for an HTML report, a sentence where it has no day. A pointer over a day shows its number. */
+/** The calendar for an HTML report; a sentence if it has no days. Hovering over a day shows its number. */
 export function calendarChart(statistics: TokenStatistics, now: Date): string {
   const { width, height, daySize, days, labels, outside } = calendarPicture(statistics, now);
   const cells = days.map(
@@ -108,17 +109,17 @@ const LABEL_WIDTH = 128;
 const NUMBER_WIDTH = 56;
 const ROW_HEIGHT = 26;
 const BAR_HEIGHT = 16;
-/** Characters of a label. */
+/** The maximum length of a label. */
 const MAX_LABEL = 17;
 
-/** A bar for each value, the longest as wide as there is room. No script: a pointer over a bar shows its number. */
+/** A bar for each value, the longest as wide as the space allows. No script: hovering shows the number. */
 export function barChart(title: string, bars: readonly Bar[]): string {
   const most = Math.max(1, ...bars.map(({ tokens }) => tokens));
   const room = CHART_WIDTH - LABEL_WIDTH - NUMBER_WIDTH;
   const rows = bars.map(({ label, tokens }, index) => {
     const middle = index * ROW_HEIGHT + ROW_HEIGHT / 2;
     const width = Math.round((tokens / most) * room * 10) / 10;
-    // What is there at all has to be seen beside what is there a thousand times.
+    // Small values stay visible next to values a thousand times larger.
     const visible = tokens === 0 ? 0 : Math.max(1.5, width);
     return `<g><title>${html(label)}: ${numberText(tokens)}</title>
 <text class="label" x="${LABEL_WIDTH - 8}" y="${middle}" text-anchor="end">${html(shortened(label))}</text>
@@ -133,7 +134,7 @@ ${rows.join('\n')}
 </svg></figure>`;
 }
 
-/** As much of a label as fits beside the bars. */
+/** A label truncated to fit next to the bars. */
 function shortened(label: string): string {
   return label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 1)}…` : label;
 }

@@ -7,8 +7,8 @@ import { firstOf, type LastUseReader, worstFirstWhereFew } from './audit-result.
 import { findingListing } from './json-report.ts';
 
 /**
- * The findings as CSV; with a baseline, also those that are known, and at the end those that are fixed. Each row names where
- * the audit comes from: rows of several controllers are put together, and a comment is no CSV (RFC 4180).
+ * The findings as CSV; with a baseline, including known ones, and fixed ones at the end. Each row has the
+ * audit's origin: rows of several controllers may be merged, and CSV has no comments (RFC 4180).
  */
 export function csvReport(
   audit: Audit,
@@ -35,10 +35,10 @@ export function csvReport(
   );
 }
 
-/** A finding, one of the baseline that is fixed, or that there is none: a file without a row would not say what it is about. */
+/** A finding, a fixed one, or a note that there is none: an empty file would not say what it is about. */
 type Row = Finding | FixedFinding | { readonly nothing: string };
 
-/** That nothing was found, and what was not looked at. */
+/** The row if nothing was found, with what was not checked. */
 function nothingText(audit: Audit, target: AuditedTarget): string {
   const { found, known, notChecked: unchecked } = audit.summary();
   const notChecked = unchecked.map(({ rule }) => rule);
@@ -54,19 +54,17 @@ function nothingText(audit: Audit, target: AuditedTarget): string {
   ].join(' ');
 }
 
-/** What is said of a fixed finding. */
+/** The message of a fixed finding. */
 export const FIXED = 'Fixed: neither found nor suppressed any more.';
 
-/**
- * Findings and fixed findings as rows, for CSV: the columns of {@link findingListing}, the state, and those of the origin.
- */
+/** Findings and fixed findings as rows for CSV: the columns of {@link findingListing}, state and origin. */
 function comparedListing(
   rows: AsyncIterable<Row>,
   {
     isCompared,
     origin,
   }: {
-    /** Whether there is a baseline, without which no finding is new. */
+    /** Whether there is a baseline: without one, no finding is new. */
     readonly isCompared: boolean;
     readonly origin: Readonly<Record<string, string>>;
   },
@@ -96,7 +94,7 @@ function stateOf(row: Row, isCompared: boolean): string {
   return isCompared ? 'new' : '';
 }
 
-/** What is known of a fixed finding: no more than the baseline has. */
+/** The cells of a fixed finding, from the baseline only. */
 function fixedCell({ severity, rule, key }: FixedFinding, name: string): string {
   switch (name) {
     case 'severity':

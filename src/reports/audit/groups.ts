@@ -5,17 +5,16 @@ import type { Rows } from '../../domain/rows.ts';
 import { type Listing, listing } from '../tables/listing.ts';
 import { numberText } from '../tables/text.ts';
 
-/** By what findings can be put together. */
 export type Grouping = 'user' | 'application' | 'rule' | 'severity';
 
-/** Findings that share something: an owner, an application, a rule, a severity. */
+/** Findings with the same owner, application, rule or severity. */
 export interface Group {
   readonly name: string;
   readonly findings: number;
   readonly bySeverity: Readonly<Record<Severity, number>>;
 }
 
-/** Counts findings by what they share. Largest first; what has nothing of the kind is under `(none)`. */
+/** Counts findings by group. Largest first; findings without one are under `(none)`. */
 export async function grouped(findings: Rows<Finding>, by: Grouping): Promise<Group[]> {
   const groups = new Map<string, { findings: number; bySeverity: Record<Severity, number> }>();
   await findings.each((page) => {

@@ -10,21 +10,20 @@ import { commonMessage, isOneSentence, type LastUseReader, Worst, withLastUses }
 import { barChart, calendarChart } from './charts.ts';
 import { ruleListing } from './json-report.ts';
 
-/** So many findings are listed; the page must open in a browser, however many there are. */
+/** The maximum number of findings listed, so that a browser can open the page. */
 const LISTED = 1000;
 
 /** What the page shows in addition to the audit. */
 export interface HtmlContext {
   readonly description: AuditedTarget;
-  /** The program's version. */
   readonly version: string;
-  /** Reads when tokens were last used, where the target does not show it. */
+  /** Reads last uses, if the target does not show them. */
   readonly lastUses?: LastUseReader | undefined;
 }
 
 /**
- * An audit as one HTML page, with charts, that needs no network and no script. The audit must count
- * statistics. Lists the worst thousand findings and says how many more there are.
+ * An audit as one HTML page with charts, without network access or scripts. The audit must count statistics.
+ * Lists the thousand most severe findings, and says how many more there are.
  */
 export async function* htmlReport(audit: Audit, context: HtmlContext): AsyncIterable<string> {
   const worst = new Worst(LISTED);
@@ -113,7 +112,7 @@ function findingTables(findings: readonly Finding[], { found, known }: AuditSumm
   return `<h2>Findings</h2>\n${which}\n${Array.from(byRule, ([rule, of]) => ruleFindings(rule, of)).join('')}`;
 }
 
-/** The findings of one rule: what it finds is said once, and what is said of each only where it differs. */
+/** The findings of one rule, with what it finds, and individual messages only if they differ. */
 function ruleFindings(rule: RuleName, findings: readonly Finding[]): string {
   const { finds } = rules[rule].help;
   const severity = findings[0]?.severity ?? 'low';
@@ -137,15 +136,15 @@ ${rows.join('')}</tbody></table></div>
 `;
 }
 
-/** What a table is in that may be wider than the page: those without a pointer scroll it by its focus. */
+/** The container of a table that may be wider than the page; keyboard users can scroll it by focus. */
 function scrolling(label: string): string {
   return `<div class="scroll" tabindex="0" role="group" aria-label="${html(label)}">`;
 }
 
-/** How many owners are ranked. */
+/** The maximum number of owners ranked. */
 const RANKED = 20;
 
-/** Findings by owner: those with the worst first. */
+/** Findings by owner: those with the most severe first. */
 class Owners {
   readonly #counts = new Map<string, Record<Severity, number>>();
 

@@ -24,16 +24,15 @@ export interface AuditJson extends AuditSummary {
   readonly visibility: Visibility;
 }
 
-/** A finding as `--json` shows it. */
 type FindingJson = VerdictJson & SubjectJson;
 
 interface VerdictJson {
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly message: string;
-  /** Names what it is about, and stays the same from run to run. */
+  /** Identifies the subject, stable between runs. */
   readonly key: string;
-  /** What it is about; the member of this name has more. */
+  /** The kind of its subject; the member of this name has the details. */
   readonly subject: Subject['kind'];
 }
 
@@ -50,8 +49,8 @@ type SubjectJson =
 type FoundRefreshToken = Omit<RefreshToken, 'revoked' | 'accessTokenId'>;
 
 /**
- * An audit as one JSON document: `origin`, `findings`, one a line as they are found, and after them what the summary
- * counts and what the account sees. A document that is not closed was cut short.
+ * An audit as one JSON document: `origin`, `findings`, one per line as they arrive, then the counts of the
+ * summary and the limits of the account's view. A document that is not closed was truncated.
  */
 export async function* jsonReport(audit: Audit, target: AuditedTarget): AsyncIterable<string> {
   const origin = printable.lines(JSON.stringify({ origin: auditOrigin(audit, target) }, null, 2));
@@ -71,7 +70,7 @@ export async function* jsonReport(audit: Audit, target: AuditedTarget): AsyncIte
   yield `${begun ? '\n  ],\n' : `${opening}],\n`}${printable.lines(counts)}\n`;
 }
 
-/** Writes findings as JSON. Those of one token come together: what they say of it is made once. */
+/** Formats findings as JSON. Findings of one token are consecutive: its JSON is created once. */
 function findingLines(): (finding: Finding) => string {
   let last: Token | null = null;
   let text = '';
@@ -88,20 +87,17 @@ function findingLines(): (finding: Finding) => string {
 
 const PLAIN = /^[ -~]*$/;
 
-/** Most findings are plain ASCII, and what JSON leaves of that is printable: looking closer takes longer than all else. */
+/** A fast path: most findings are plain ASCII, printable as JSON. A closer look dominates the cost. */
 function harmless(line: string): string {
   return PLAIN.test(line) ? line : printable.lines(line);
 }
 
-/**
- * The JSON form of a finding: what {@link verdictToJson} gives, and under the name of the subject's kind what
- * it is about.
- */
+/** The JSON form of a finding: as {@link verdictToJson}, with its subject under the name of the kind. */
 function findingToJson(finding: Finding): FindingJson {
   return { ...verdictToJson(finding), ...subjectToJson(finding.subject) };
 }
 
-/** Rule, severity, message, `key` (stays the same from run to run) and `subject` (its kind) of a finding. */
+/** Rule, severity, message, `key` (stable between runs) and `subject` (its kind) of a finding. */
 function verdictToJson({ rule, severity, subject, message }: Finding): VerdictJson {
   return { rule, severity, message, key: subjectKey(subject), subject: subject.kind };
 }
@@ -123,7 +119,6 @@ function refreshTokenToJson({ revoked: _, accessTokenId: __, ...token }: Refresh
   return token;
 }
 
-/** The colors of severities. */
 export const severityTones: Readonly<Record<Severity, Tone>> = {
   critical: 'bad',
   high: 'bad',
@@ -164,7 +159,7 @@ export function findingListing(
   });
 }
 
-/** Findings of one rule as rows; `isSaid` if the message says no more than the heading and other columns. */
+/** Findings of one rule as rows; `isSaid` if the message only repeats the heading and other columns. */
 export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<Finding, FindingJson> {
   return listing<Finding, FindingJson>({
     rows,
@@ -190,7 +185,7 @@ export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<
   });
 }
 
-/** A column of a list of tokens, for findings about tokens; empty for others. */
+/** A column of the token list, for findings about tokens; empty for others. */
 function ofToken(name: string): Column<Finding> {
   const column = tokenColumn(name);
   const of =

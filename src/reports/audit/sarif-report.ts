@@ -11,7 +11,6 @@ import { FIXED } from './csv-report.ts';
 /** What the SARIF log contains in addition to the findings. */
 export interface SarifContext {
   readonly description: Pick<TargetDescription, 'context' | 'address' | 'identity' | 'visibility'>;
-  /** The program's version. */
   readonly version: string;
 }
 
@@ -23,7 +22,7 @@ const levels: Readonly<Record<Severity, 'note' | 'warning' | 'error'>> = {
   critical: 'error',
 };
 
-/** From 0 to 10, as code-scanning dashboards sort by: they read it from the rule's properties. */
+/** From 0 to 10: code-scanning dashboards sort by this property of a rule. */
 const securitySeverity: Readonly<Record<Severity, string>> = {
   low: '3.0',
   medium: '5.5',
@@ -31,12 +30,12 @@ const securitySeverity: Readonly<Record<Severity, string>> = {
   critical: '9.5',
 };
 
-/** The name of the URI that all locations are relative to. */
+/** The name of the base URI for all locations. */
 const BASE = 'CONTROLLER';
 
 /**
- * An audit as a SARIF 2.1.0 log of one run, a result a line as they are found: for code-scanning dashboards.
- * What is not checked becomes a notification. Fingerprints stay the same from run to run.
+ * An audit as a SARIF 2.1.0 log of one run, one result per line as they arrive, for code-scanning dashboards.
+ * Unchecked rules become notifications. Fingerprints are stable between runs.
  */
 export async function* sarifReport(audit: Audit, context: SarifContext): AsyncIterable<string> {
   yield opening(audit, context);
@@ -64,7 +63,7 @@ export async function* sarifReport(audit: Audit, context: SarifContext): AsyncIt
   yield closing(audit, context);
 }
 
-/** A log without its end: everything up to the first result. */
+/** The log up to the first result. */
 function opening(audit: Audit, { description, version }: SarifContext): string {
   const driver = { name: 'tokenctl', version, semanticVersion: version, rules: ruleNames.map(ruleOf(audit)) };
   return `{
@@ -131,7 +130,7 @@ function resultOf(finding: Finding): object {
     message: { text: `${capital(subjectName(subject))}: ${message}` },
     locations: [
       {
-        // Dashboards show a result only where it has a place in a file.
+        // Dashboards only show a result that has a location in a file.
         physicalLocation: {
           artifactLocation: { uri: pathOf(subject), uriBaseId: BASE },
           region: { startLine: 1 },
@@ -167,7 +166,7 @@ function fixedResult({ rule, severity, key }: FixedFinding): object {
   };
 }
 
-/** Where the API shows the subject, relative to the controller's address. */
+/** The subject's path in the API, relative to the controller's address. */
 function pathOf(subject: Subject): string {
   switch (subject.kind) {
     case 'token':

@@ -13,28 +13,27 @@ import { html } from '../html.ts';
 export interface ChainNode {
   readonly depth: number;
   readonly text: string;
-  /** `open` remains, `closed` is gone, undone or finished, `unknown` was not checked. */
+  /** `open`: remains; `closed`: gone, undone or finished; `unknown`: not checked. */
   readonly state: 'user' | 'open' | 'closed' | 'unknown';
-  /** How a thing that is there was switched off: deactivated, for a user. */
+  /** How a remaining object was switched off: for a user, deactivated. */
   readonly off?: string;
-  /** The place of the node that it hangs on; null for a root. */
+  /** The index of its parent node; null for a root. */
   readonly parent: number | null;
 }
 
-/** What people said of an item, for its line. */
+/** The marks that people gave an item, for its line. */
 export interface ChainNote {
   readonly text: string;
   /** Whether its state was not checked since. */
   readonly isUnknown: boolean;
 }
 
-/** The most things of one user, and the most lines of the picture. */
+/** The maximum number of items per user, and of lines in the picture. */
 const MAX_OF_USER = 25;
 const MAX_NODES = 120;
 
-/** What is known of items by their ids. */
 interface MarkedItems {
-  /** What people said, by the ids of the items. */
+  /** The notes about items, by item id. */
   readonly notes: ReadonlyMap<string, ChainNote>;
   readonly stolen: ReadonlySet<string>;
 }
@@ -43,10 +42,10 @@ const NONE: ReadonlySet<string> = new Set();
 const NO_NOTES: MarkedItems['notes'] = new Map();
 
 /**
- * Who made what, as a tree: below each user of the chain what that user did, and below a made user what that one did.
- *
- * @param marked.notes What people said, by the ids of the items.
- * @param marked.stolen The ids of tokens that were stolen.
+ * The tree of who created what: below each user of the chain its actions, and below a created user that
+ * user's.
+ * @param marked.notes The notes about items, by item id.
+ * @param marked.stolen The ids of stolen tokens.
  */
 export function chainNodes(
   { chain, items }: Investigation,
@@ -72,7 +71,7 @@ export function chainNodes(
   return nodes.slice(0, MAX_NODES);
 }
 
-/** How a user came into the chain, after the name. */
+/** How a user joined the chain, after the name. */
 export function howText({ how, exists }: Pick<ChainLink, 'how' | 'exists'>): string {
   return `${HOW[how]}${exists === false ? ', deleted' : ''}`;
 }
@@ -83,10 +82,10 @@ const HOW: Readonly<Record<ChainLink['how'], string>> = {
   password_set: ' (password set by the user above)',
 };
 
-/** What is added to the summary of the token that was stolen. */
+/** Appended to the summary of the stolen token. */
 export const STOLEN = ' (the stolen token, created here)';
 
-/** Other changes are told, set back as well; what else gives no access, and is over, is not. */
+/** Other changes are shown even if restored; ended items without access are not. */
 function isTold(item: InvestigationItem): boolean {
   return item.group !== 'other' || item.act === 'changed' || isStillThere(item);
 }
@@ -99,13 +98,13 @@ function stateOf(item: InvestigationItem): ChainNode['state'] {
 const ROW = 26;
 const INDENT = 26;
 const WIDTH = 980;
-/** Characters of a line, and how many fewer for each step to the right. */
+/** The maximum length of a line, and the reduction per indentation level. */
 const MAX_TEXT = 120;
 const CHARACTERS_OF_INDENT = 4;
 
 /**
- * Its styles: in the colors of the page that it is in, light or dark. A file of its own has colors alone, as viewers of pictures know
- * no variables. What is over is a ring: not everyone tells the colors apart.
+ * The styles, in the colors of the surrounding page, light or dark. A standalone file has only fixed colors,
+ * as image viewers know no variables. Closed items are rings: not everyone can distinguish the colors.
  */
 function styleOf(standalone: boolean): string {
   const color = (name: string, own: string) => (standalone ? own : `var(--${name})`);
@@ -115,7 +114,7 @@ function styleOf(standalone: boolean): string {
 
 /**
  * The tree as SVG without scripts or links. All texts are escaped.
- * @param standalone With a namespace, a font and a white ground, for a file of its own.
+ * @param standalone Adds a namespace, a font and a white background, for a separate file.
  */
 export function chainPicture(nodes: readonly ChainNode[], { standalone = false } = {}): string {
   const height = (nodes.length + 1) * ROW + 12;

@@ -5,7 +5,7 @@ import { countText, numberText } from '../tables/text.ts';
 
 type Act = IncidentReport['cleaned'][number];
 
-/** What the runs and the cleanings did by the outcomes in the audit log, counted. */
+/** The actions of runs and cleanings, counted from the outcomes in the audit log. */
 export function endedCounts({
   runs,
   cleaned,
@@ -26,12 +26,12 @@ export function endedCounts({
 
 const TOKEN = 'o_auth2_access_token';
 
-/** The kind of the object, from the id of the item. */
+/** The kind of the object, from the item's id. */
 function kindOf({ item }: Act): string {
   return item.slice(0, Math.max(0, item.indexOf(':')));
 }
 
-/** How many users were switched off, or on, each counted once; empty for none. */
+/** The number of users switched off, or on, each counted once; empty for none. */
 function switched(acts: IncidentReport['ownActs'], active: boolean): readonly number[] {
   const users = acts.filter((act) => act.kind === 'user' && act.active === active).map(({ id }) => id);
   return users.length === 0 ? [] : [new Set(users).size];
@@ -44,7 +44,7 @@ const CLEANED: Readonly<Record<string, string>> = {
   cancel: 'canceled',
 };
 
-/** Of users, those that were deactivated are counted with those of other runs. A name that is swapped is restored later. */
+/** Deactivated users are counted with those of other runs. A swapped name is restored later. */
 function cleanedCounts(acts: readonly Act[]): readonly string[] {
   const told = acts.filter(
     (each) => each.act !== 'rename' && !(each.act === 'disable' && kindOf(each) === 'user'),

@@ -27,17 +27,17 @@ import { chainOf, notInvestigated, remainingTexts, subjectText, whatRemains } fr
 const MAX_UNATTRIBUTED = 20;
 const MAX_NAMED = 10;
 
-/** Where the log and the investigations are, for the commands that verify the report. */
+/** The location of the log and the investigations, for the commands that verify the report. */
 export interface ReportPlace {
   /** The log's file or database, without credentials. */
   readonly log: string;
-  /** The program's version. */
   readonly version: string;
 }
 
 /**
- * An incident for people who were not there: what happened, how soon it was locked down, what remains, and on what evidence; then
- * the timeline, the chain, what was ended, what remains, what is not known, and how to check the evidence.
+ * An incident for readers who were not involved: what happened, how quickly it was locked down, what remains,
+ * and the evidence; then the timeline, the chain, what was ended, what remains, what is unknown, and how to
+ * verify the evidence.
  */
 export function incidentParts(report: IncidentReport, place: ReportPlace): Document {
   const { incident, found } = report;
@@ -66,7 +66,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
   ];
 }
 
-/** What was not read of the activity stream: the first thing to know of a report. */
+/** The gaps of the activity stream: the first thing to know about a report. */
 function streamTexts(found: IncidentReport['found']): readonly string[] {
   if (found === null)
     return [
@@ -75,7 +75,7 @@ function streamTexts(found: IncidentReport['found']): readonly string[] {
   return [...new Set(found.lasts.flatMap(notReadText))];
 }
 
-/** Whom an investigation was about, of which time, and how much of that the activity stream has. */
+/** The subject and period of an investigation, and how much of it the activity stream covers. */
 function periodText({ since, until, begins, stream, subject, beforeToken }: Investigation): string {
   const given =
     beforeToken !== undefined
@@ -116,13 +116,16 @@ function about({ incident, address, madeAt, found, runs }: IncidentReport): Part
   );
 }
 
-/** Who made a run: the user of the operating system, behind sudo too, and the account on the controller. */
+/** Who started a run: the operating system user, even behind sudo, and the account on the controller. */
 function whoText({ user = 'unknown', sudo_user: behind, host, as }: Readonly<Record<string, string>>) {
   const person = behind === undefined ? user : `${behind} (as ${user})`;
   return `${person}${host === undefined ? '' : ` on ${host}`}${as === undefined ? '' : `, as ${as} there`}`;
 }
 
-/** What happened, how soon it was locked down, and what remains. Every sentence says what it rests on: an investigation at a time, or the log. */
+/**
+ * What happened, how quickly it was locked down, and what remains. Every sentence states its basis: an
+ * investigation at a given time, or the log.
+ */
 function inShort(report: IncidentReport): Document {
   const { lockdown, incident, own, found } = report;
   const paths = lockdown?.accessPaths ?? [];
@@ -145,7 +148,7 @@ function inShort(report: IncidentReport): Document {
   ];
 }
 
-/** How long after the first act of the accounts that was, and how much they did later. */
+/** How long after the accounts' first action that was, and how much they did later. */
 function soonText({ found }: IncidentReport, lockedAt: string): string {
   const times = found?.items.filter(isAct(found)).map(({ first }) => Date.parse(first)) ?? [];
   if (times.length === 0) return '';
@@ -156,7 +159,7 @@ function soonText({ found }: IncidentReport, lockedAt: string): string {
   return late === 0 ? soon : `${soon} (${countText(late, 'act is', 'acts are')} from after it)`;
 }
 
-/** What the users are whom the lift left, as far as it was read. */
+/** The state of the users that the lift left, if it was read. */
 function nowText({ incident, usersNow }: IncidentReport): string {
   const left = new Set(incident.stays.flatMap(({ what, name }) => (what === 'user' ? name : [])));
   const read = usersNow?.users.filter(({ name, isActive }) => left.has(name) && isActive !== null) ?? [];
@@ -166,7 +169,7 @@ function nowText({ incident, usersNow }: IncidentReport): string {
 
 function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>, soon: string) {
   const when = `at ${secondText(at)}${soon}`;
-  // As the audit log counts it: a lockdown is done in part where a way in was not checked.
+  // As counted in the audit log: a lockdown is partly done if an access path was not checked.
   if (result === 'locked' && uncheckedPaths(accessPaths).length > 0)
     return `the lockdown was partly done ${when}: its steps ran, but not every access path could be checked`;
   return result === 'locked'
@@ -176,7 +179,7 @@ function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['l
 
 type Paths = NonNullable<IncidentReport['lockdown']>['accessPaths'];
 
-/** The ways in that the lockdown found in a state, as a sentence; empty without any. */
+/** The access paths that the lockdown found in this state, as a sentence; empty if there are none. */
 function pathsText(paths: Paths, state: 'closed' | 'open' | 'not_checked'): string {
   const named = inState(paths, state).map(
     ({ path, until }) => nameText(path) + (until === null ? '' : ` (until ${untilText(until)})`),
@@ -184,7 +187,6 @@ function pathsText(paths: Paths, state: 'closed' | 'open' | 'not_checked'): stri
   return named.length === 0 ? '' : `${waysText(named.length, state)}: ${named.join(', ')}.`;
 }
 
-/** How many they are. */
 function pathsCount(paths: Paths, state: 'open' | 'not_checked'): string {
   const { length } = inState(paths, state);
   return length === 0 ? '' : ` ${waysText(length, state)}.`;
@@ -200,7 +202,7 @@ function waysText(count: number, state: 'closed' | 'open' | 'not_checked'): stri
 
 const PATH_STATES = { closed: 'closed', open: 'open', not_checked: 'not checked' } as const;
 
-/** Called other than in lists of ways in: it is part of a sentence. */
+/** The name within a sentence, unlike in lists of access paths. */
 function nameText(path: string): string {
   return path === 'revoked_token' ? 'use of a revoked token' : pathName(path).toLowerCase();
 }
@@ -268,7 +270,7 @@ function stepsText(steps: NonNullable<IncidentReport['lockdown']>['steps']): str
     .join('; ');
 }
 
-/** What a cleaning was to do with an item: `delete user mole (12)`. */
+/** The planned action of a cleaning on an item: `delete user mole (12)`. */
 function cleanedText({ item, act }: IncidentReport['cleaned'][number], found: InvestigationItem | undefined) {
   if (found === undefined) return act === null ? item : `${act} ${item}`;
   const about = objectText(found.object);
@@ -286,7 +288,7 @@ function cleanedText({ item, act }: IncidentReport['cleaned'][number], found: In
   }
 }
 
-/** Whether an item is about access, what runs or another change, and does not remain. */
+/** Whether an item that concerns access, running code or another change no longer exists. */
 function isDealtWith(item: InvestigationItem): boolean {
   const isMeant = item.group === 'ways_in' || item.group === 'code_later' || item.act === 'changed';
   return isMeant && !isStillThere(item) && item.act !== 'removed' && item.act !== 'deleted';
@@ -294,7 +296,7 @@ function isDealtWith(item: InvestigationItem): boolean {
 
 function whatIsNotKnown(report: IncidentReport): Document {
   const { lockdown, incident, provenActs, began } = report;
-  // Where the report was told when the theft began, that an investigation was not is no gap of the report.
+  // If the report was told when the theft began, it is not a gap that an investigation was not.
   const lasts = (report.found?.lasts ?? []).map((each) =>
     began === null ? each : { ...each, limits: each.limits.filter(({ limit }) => limit !== 'honest_work') },
   );

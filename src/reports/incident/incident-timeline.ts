@@ -14,7 +14,7 @@ import { runSentence } from '../log-report.ts';
 import { countText, secondText } from '../tables/text.ts';
 import { type ChainNode, chainPicture, STOLEN } from './chain-picture.ts';
 
-/** The most lines of the timeline. */
+/** The maximum number of lines in the timeline. */
 const MAX_EVENTS = 400;
 
 /** What one side did at a time. */
@@ -27,12 +27,12 @@ interface Event {
 
 const RISK_ORDER: readonly (Severity | null)[] = ['critical', 'high', 'medium', 'low', null];
 
-/** Orders items, those with the highest risk first. */
+/** Sorts items, highest risk first. */
 export function byRisk(one: InvestigationItem, other: InvestigationItem): number {
   return RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk);
 }
 
-/** The accounts investigated beside the responders, and the owner where something is known to be the owner's, in order of time. */
+/** The investigated accounts next to the responders, and the owner's own work, in chronological order. */
 export function timeline({ incident, found: all, runs, own }: IncidentReport): Document {
   const found = all?.items ?? [];
   const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
@@ -52,7 +52,7 @@ export function timeline({ incident, found: all, runs, own }: IncidentReport): D
       at: beganAt(run),
       owner: '',
       intruder: '',
-      // What a person said of an item has no reason of its own where it repeats the one of the lockdown.
+      // A note about an item is shown without its reason if that repeats the lockdown's.
       responders: runSentence(
         run.state === 'noted' && run.reason === incident.reason ? { ...run, reason: null } : run,
         { whole: true },
@@ -83,7 +83,7 @@ export function timeline({ incident, found: all, runs, own }: IncidentReport): D
   ];
 }
 
-/** When a run began, by the clock that the intruder's deeds are dated by. */
+/** When a run began, by the clock that dates the intruder's actions. */
 function beganAt({ began, target }: IncidentReport['runs'][number]): string {
   return controllerTime({ at: began, target }).toISOString();
 }
@@ -99,11 +99,11 @@ function deedText(item: InvestigationItem): string {
   return `${who === '' ? '' : `${who}: `}${summary}${changesText(item)}${group === 'ran' ? ended : again}`;
 }
 
-/** The fields and the characters of a value that a line has. */
+/** The maximum number of fields per line, and characters per value. */
 const MAX_FIELDS = 5;
 const MAX_VALUE = 80;
 
-/** What was changed from what to what; nothing for other acts. Values that may be secrets are not told. */
+/** The changes from old to new values; empty for other actions. Omits values that may be secrets. */
 function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'changes'>): string {
   if (act !== 'changed' || changes.length === 0) return '';
   const named = changes.map(({ field, before, after, hidden }) => {
@@ -115,7 +115,7 @@ function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'changes'
   return ` (${someOf(named, MAX_FIELDS, '; ')})`;
 }
 
-/** What was set back, and what it was; the state in words for anything else that does not remain. */
+/** The restored values, and what they were; for anything else that no longer exists, the state in words. */
 export function overText(item: InvestigationItem): string {
   if (isSwitchedOff(item)) return `${stateText(item)}, not deleted`;
   if (item.state !== 'undone' || item.act !== 'changed' || item.changes.length === 0)
@@ -135,7 +135,6 @@ function valueText(value: unknown): string {
   return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
 }
 
-/** Who made what, as a picture. */
 export function chainParts(nodes: readonly ChainNode[]): Document {
   return [
     section('Who made what'),

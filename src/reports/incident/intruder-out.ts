@@ -8,10 +8,10 @@ import { CLOCKS_MS } from '../../operations/journal/own-acts.ts';
 import { countText, secondText } from '../tables/text.ts';
 import { lastSwitch } from './old-passwords.ts';
 
-/** The most users that are named. */
+/** The maximum number of users to name. */
 const MAX_USERS = 5;
 
-/** Whether the intruder is out, by what was read and when, as one sentence; empty where nothing was investigated. */
+/** Whether the intruder has lost access, by what was read and when, in a sentence; empty if unknown. */
 export function outText(report: IncidentReport): string {
   const { found, lockdown } = report;
   if (found === null) return '';
@@ -42,7 +42,7 @@ function isWayIn(item: InvestigationItem): boolean {
   return item.group === 'ways_in' && isStillThere(item);
 }
 
-/** What of the ways in that the accounts made may be there still. */
+/** The access paths created by the accounts that may still exist. */
 function waysText(items: readonly InvestigationItem[], { marks }: IncidentReport): string {
   const ways = items.filter(isWayIn);
   const unknown = ways.filter(({ state }) => state === 'unknown').length;
@@ -67,7 +67,7 @@ function waysText(items: readonly InvestigationItem[], { marks }: IncidentReport
   ].join(', ');
 }
 
-/** Whether the accounts that were investigated are switched off, as the audit log has it. */
+/** Whether the investigated accounts are deactivated, according to the audit log. */
 function accountsTexts({ ownActs, usersNow }: IncidentReport, last: readonly Investigation[]) {
   const users = last.flatMap(({ chain }) =>
     chain.flatMap(({ how, user }) => (how === 'subject' ? user : [])),

@@ -1,4 +1,4 @@
-/** What is said of an item of an investigation, for terminals, reports and pages. */
+/** The texts about an investigation's item, for terminals, reports and pages. */
 
 import { someOf } from '@tokenctl/common/text.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
@@ -19,15 +19,15 @@ import { type OwnAct, ownActOf } from '../../operations/journal/own-acts.ts';
 import { type Facts, facts } from '../document.ts';
 import { countText, numberText, secondText, type Tone } from '../tables/text.ts';
 
-/** The characters of a value in a line, and of one in the details of an item. */
+/** The maximum length of a value in a line, and in an item's details. */
 const MAX_VALUE = 100;
 const MAX_DETAIL = 300;
-/** The changes of an item in its details. */
+/** The maximum number of changes in an item's details. */
 const MAX_CHANGES = 20;
-/** The fields of one item that a plan shows. */
+/** The maximum number of an item's fields that a plan shows. */
 const MOST_FIELDS = 5;
 
-/** A recorded value, cut where it is long. */
+/** A recorded value, truncated if it is long. */
 function valueText(value: unknown, most = MAX_VALUE): string {
   const text = JSON.stringify(value ?? null);
   return text.length <= most ? text : `${text.slice(0, most)}…`;
@@ -42,7 +42,7 @@ const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
   unknown: ' (not checked)',
 };
 
-/** A field of an item before and after, and what it is now; of a deleted object that says nothing. */
+/** A field of an item before and after, and its current value, except for a deleted object. */
 export function changeText(
   { field, before, after, hidden, state }: FieldChange,
   { item, most }: { item: Pick<InvestigationItem, 'state'>; most?: number },
@@ -53,7 +53,7 @@ export function changeText(
   return `${field}: ${from}${valueText(after, most)}${now}`;
 }
 
-/** What is now, and what is set back: a plan that restores an object does not delete it. Null for another act. */
+/** The current value, and the value to restore, which is not a deletion. Null for another action. */
 export function setBackText({
   item: { changes = [] },
   act,
@@ -70,7 +70,7 @@ export function setBackText({
   return texts.length === 0 ? null : someOf(texts, MOST_FIELDS, '; ');
 }
 
-/** Who changed the object after the actor, when and how. What a run of tokenctl did has no actor. */
+/** Who changed the object after the actor, when and how. Changes by tokenctl runs have no actor. */
 export function laterText(
   { at, by, operation, fields }: LaterChange,
   { item: { object, other }, ownActs }: { item: InvestigationItem; ownActs: readonly OwnAct[] },
@@ -99,13 +99,13 @@ export function remedyText({ kind, text, isUntried }: ItemRemedy): string {
   return `${how}${isUntried === true ? ' (not tested on a controller)' : ''}: ${text}`;
 }
 
-/** What an investigation found of an item that may be there still. */
+/** The findings about an item that may still exist. */
 export function foundText(item: InvestigationItem): string {
   if (item.state === 'there') return 'still there';
   return item.state === 'unknown' ? 'not checked' : stateText(item);
 }
 
-/** What someone said to have resolved manually, and what the investigation after it found. */
+/** An item marked as resolved manually, and what the next investigation found. */
 export function seenAgainText(
   { item, said: { byHand } }: Pick<CaseItem, 'item' | 'said'>,
   { madeAt }: Pick<Investigation, 'madeAt'>,
@@ -113,11 +113,11 @@ export function seenAgainText(
   return `marked as resolved manually by ${byHand?.by} at ${secondText(byHand?.at ?? '')}, ${foundText(item)} at ${secondText(madeAt)}`;
 }
 
-/** An item in a few words: what it is now, and what people said of it; neither hides the other. */
+/** An item's label: its current state and people's marks; neither hides the other. */
 export interface ItemLabel {
   readonly text: string;
   readonly tone: Tone;
-  /** What belongs to it, beside it. */
+  /** Additional text next to it. */
   readonly more: string | null;
 }
 
@@ -131,7 +131,6 @@ const STATES: Readonly<Record<InvestigationItem['state'], readonly [word: string
   gone: ['gone', 'good'],
 };
 
-/** The label of an item. */
 export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): ItemLabel {
   const { item, fate, said, cleanedAt } = each;
   const [known, tone] = STATES[item.state];
@@ -153,7 +152,7 @@ export function labelOf(each: CaseItem, of: Pick<Investigation, 'madeAt'>): Item
   }
 }
 
-/** The fates of items in words, after how many there are. */
+/** The texts for items' fates, after their number. */
 const FATES: readonly (readonly [fate: ItemFate, text: string])[] = [
   ['seen_again', 'resolved manually according to a person, and found again or not checked'],
   ['by_hand', 'resolved manually, not checked'],
@@ -161,13 +160,13 @@ const FATES: readonly (readonly [fate: ItemFate, text: string])[] = [
   ['legitimate', 'legitimate'],
   ['cleaned', 'cleaned and verified'],
 ];
-/** How many items that are over are named. */
+/** The maximum number of ended items to name. */
 const MOST_OVER = 5;
 
 /**
- * How many items have which fate.
- * @param words.remains What is said of those that remain; left out without it.
- * @param words.over Whether those that are over are told, some by name.
+ * The number of items per fate.
+ * @param words.remains The text about remaining items; omitted without it.
+ * @param words.over Whether to include ended items, some by name.
  */
 export function fatesTexts(
   items: readonly CaseItem[],
@@ -185,20 +184,20 @@ export function fatesTexts(
   return [...counted, `${numberText(over.length)} resolved: ${someOf(over, MOST_OVER)}`];
 }
 
-/** An object without its number, where it has a name. */
+/** An object without its id, if it has a name. */
 function shortName(object: InvestigationItem['object']): string {
   const { kind, id, name } = object;
   return id === null || name !== null ? objectText({ ...object, id: null }) : `${nounOf(kind)} ${id}`;
 }
 
-/** What was not read of the activity stream, as the first thing to know; none where nothing is known to be missing. */
+/** The gaps of the activity stream, as the first thing to know; empty if none are known. */
 export function notReadText({ stream }: Pick<Investigation, 'stream'>): readonly string[] {
   return stream.hole == null
     ? []
     : [`Not everything was read, and there may be more remaining items. ${stream.hole}`];
 }
 
-/** All that is known of an item beside what it is now, its risk and what to do about it. */
+/** All details of an item except its state, its risk and its remedy. */
 export function itemFacts({ item, said, fate }: CaseItem, ownActs: readonly OwnAct[]): Facts {
   const { findings, first, last, entryCount, job, changes, changedSince } = item;
   const { legitimate, byHand, handedOver } = said;

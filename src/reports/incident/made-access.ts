@@ -5,14 +5,14 @@ import { countText, secondText } from '../tables/text.ts';
 
 const KINDS: ReadonlySet<string> = new Set(['user', 'o_auth2_access_token', 'o_auth2_application']);
 
-/** A user, token or application that the accounts made, and when a run ended it. */
+/** A user, token or application that the accounts created, and when a run ended it. */
 interface MadeAccess {
   readonly item: InvestigationItem;
-  /** RFC 3339, with the run of the audit log; null where no run ended it. */
+  /** RFC 3339, with the run in the audit log; null if no run ended it. */
   readonly ended: { readonly at: string; readonly run: string } | null;
 }
 
-/** The users, tokens and applications that the accounts made, which a lockdown of others need not end. */
+/** The users, tokens and applications that the accounts created. Locking others down need not end them. */
 export function madeAccess({
   found,
   ownActs,
@@ -28,13 +28,13 @@ export function madeAccess({
       (act) => act.kind === kind && act.id === id && (act.operation === 'delete' || act.active !== undefined),
     );
     if (last === undefined || last.active === true) return { item, ended: null };
-    // Found again after that: it did not last.
+    // It was found again later: it was not ended for good.
     if (isStillThere(item) && Date.parse(madeAt) > last.to) return { item, ended: null };
     return { item, ended: { at: new Date(last.to - CLOCKS_MS).toISOString(), run: last.run } };
   });
 }
 
-/** How many of them were not ended yet when the lockdown was; empty for none. */
+/** The number of those that existed at the time of the lockdown; empty for none. */
 export function openAfterText(report: Pick<IncidentReport, 'found' | 'ownActs'>, lockedAt: string): string {
   const later = madeAccess(report).filter(
     ({ ended }) => ended === null || Date.parse(ended.at) > Date.parse(lockedAt),
@@ -44,7 +44,7 @@ export function openAfterText(report: Pick<IncidentReport, 'found' | 'ownActs'>,
     : ` Not known to have ended by then: ${countText(later.length, 'thing', 'things')} that these accounts created.`;
 }
 
-/** When it was ended, and by which run. */
+/** When and by which run it was ended. */
 export function endText({ item, ended }: MadeAccess): string {
   if (ended !== null) return `ended at ${secondText(ended.at)} by run ${ended.run.slice(0, 8)}`;
   return item.state === 'there' ? 'still there' : 'the end time is not known';

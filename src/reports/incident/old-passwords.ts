@@ -3,10 +3,10 @@ import { type InvestigationItem, isSwitchedOff } from '../../domain/investigatio
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import type { OwnAct } from '../../operations/journal/own-acts.ts';
 
-/** The most users that are named. */
+/** The maximum number of users to name. */
 const MAX_USERS = 20;
 
-/** Passwords that the runs in the audit log left as they were: of users whom the lockdown deactivated, and of made users who are still there. */
+/** Passwords that runs left unchanged: of users that the lockdown deactivated, and of created users. */
 export function oldPasswords(report: IncidentReport): readonly string[] {
   const { ownActs } = report;
   const items = report.found?.items ?? [];
@@ -28,7 +28,7 @@ function some<One>(all: readonly One[]): readonly One[] {
   return all.slice(0, MAX_USERS);
 }
 
-/** Those whom lockdowns deactivated, by id. */
+/** The users that lockdowns deactivated, by id. */
 function lockedUsers({ runs, ownActs }: IncidentReport): ReadonlyMap<number, string> {
   const lockdowns = new Set(
     runs.flatMap(({ run, operation }) => (operation === 'incident.lockdown' ? run : [])),
@@ -44,7 +44,7 @@ function isReset(acts: readonly OwnAct[], user: number | null): boolean {
   return acts.some(({ kind, id, fields }) => kind === 'user' && id === user && fields.includes('password'));
 }
 
-/** The last act that switched a user on or off; undefined for none. */
+/** The last action that switched a user on or off; undefined for none. */
 export function lastSwitch(acts: readonly OwnAct[], user: number | null): OwnAct | undefined {
   return acts.findLast(({ kind, id, active }) => kind === 'user' && id === user && active !== undefined);
 }
@@ -55,7 +55,7 @@ function worksText(last: OwnAct | undefined): string {
     : 'it works again when the account is active';
 }
 
-/** Rights that the user was made with, and that were not found to be taken since. */
+/** The user's original rights that were not found to be removed since. */
 function rightsText({ changes }: InvestigationItem): string {
   const kept = changes.find(
     ({ field, hidden, after, now }) => field === 'is_superuser' && !hidden && after === true && now !== false,

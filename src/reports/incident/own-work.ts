@@ -4,13 +4,13 @@ import type { OwnWork } from '../../operations/incident/own-work.ts';
 import { type Document, lines, list, section } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';
 
-/** The heading of what the owner did. */
+/** The heading of the owner's work. */
 export const OWN_WORK = "Not the intruder's";
 
-/** The most lines of each list. */
+/** The maximum number of lines in each list. */
 const MAX_ITEMS = 200;
 
-/** What the owner of the account did, by a mark or by when the theft began; nothing without any. */
+/** What the account's owner did, by marks or by the start of the theft; empty if there is none. */
 export function ownWorkParts({ own, began }: IncidentReport): Document {
   if (own.length === 0) return [];
   const before = own.filter(({ why }) => why === 'before');

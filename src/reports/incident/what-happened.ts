@@ -15,10 +15,10 @@ import { foundText } from './item-words.ts';
 import { OWN_WORK } from './own-work.ts';
 import { isSerious, notInvestigated, subjectText } from './what-remains.ts';
 
-/** The most lines of any list of a report. */
+/** The maximum number of lines in a list of a report. */
 export const MAX_ITEMS = 200;
 
-/** What the accounts did by the investigations, the most serious of it, and what that goes by. */
+/** What the accounts did according to the investigations, the most serious actions, and the basis of that. */
 export function whatHappened({ found, investigations, incident, own }: IncidentReport): Document {
   if (found === null) return [lines(notInvestigated(incident))];
   const { items, stolen } = found;
@@ -47,17 +47,16 @@ export function whatHappened({ found, investigations, incident, own }: IncidentR
   ];
 }
 
-/** What each of the accounts did, one sentence each. */
 export function whatTheyDid({ own }: IncidentReport, { subjects, stolen }: Found): readonly string[] {
   return subjects.map((each) => whatOneDid(each, { stolen, isApart: own.length > 0 }));
 }
 
-/** Whether an account did it: neither the theft itself, nor what ran later from what was made. */
+/** Whether an account did it: not the theft itself, and not later runs of created objects. */
 export function isAct({ stolen }: Pick<Found, 'stolen'>): (item: InvestigationItem) => boolean {
   return ({ id, job }) => !stolen.has(id) && (job === null || job.because === 'launched');
 }
 
-/** Whether it is a token that an investigated account made for itself, and that is not there any more: perhaps the stolen one. */
+/** Whether an investigated account created this token for itself and it is gone: maybe the stolen one. */
 function isOwnersToken(item: InvestigationItem, { chain }: Pick<Investigation, 'chain'>): boolean {
   const owners = new Set(chain.flatMap(({ how, user }) => (how === 'subject' ? user.username : [])));
   return (
@@ -69,7 +68,7 @@ function isOwnersToken(item: InvestigationItem, { chain }: Pick<Investigation, '
   );
 }
 
-/** No stolen token was given: whose work these are is not known. */
+/** Used if no stolen token was given: it is unknown who did this work. */
 function unsureText(items: readonly InvestigationItem[]): string {
   const named = someOf(items.map(describedSummary), MAX_UNSURE, '; ');
   return `Could not be distinguished: ${named}. These tokens belong to the investigated account itself. The stolen token may be among them because no stolen token was specified, and the intruder may have created others.`;
@@ -77,17 +76,17 @@ function unsureText(items: readonly InvestigationItem[]): string {
 
 const MAX_UNSURE = 5;
 
-/** The earliest beginning of the theft: no act of the intruder. */
+/** The earliest possible start of the theft: not an action of the intruder. */
 function stolenText(item: InvestigationItem): string {
   const who = whoText(item);
   return `A token was stolen. The incident started no earlier than ${secondText(item.first)}, when the token was created: ${who === '' ? '' : `${who} `}${describedSummary(item)}. It is not counted below. According to the last investigation, it is ${foundText(item)}.`;
 }
 
-/** What an investigation goes by. */
+/** The basis of an investigation. */
 const ACCOUNTS_ONLY =
   "These are actions of accounts. Whether the intruder or the account's owner performed them was not checked, because the activity stream names users, not tokens.";
 
-/** What is listed apart as the owner's own work. */
+/** What is listed separately as the owner's own work. */
 function apartText(own: IncidentReport['own']): string {
   if (own.length === 0) return "Nothing is listed separately as the owner's own work.";
   const marked = own.filter(({ why }) => why === 'marked').length;
@@ -99,12 +98,12 @@ function apartText(own: IncidentReport['own']): string {
   return `Listed separately under "${OWN_WORK}": ${what.join(', and ')}.`;
 }
 
-/** A list under its title, as long as a page may be; left out where it is empty. */
+/** A list under its title, with a limited length; omitted if empty. */
 export function withTitle(title: string, items: readonly string[]) {
   return lines(items.length > 0 && [title, ...list(...items.slice(0, MAX_ITEMS))]);
 }
 
-/** @param known.isApart Whether something counts as the owner's own work: then it is not said that there is nothing. */
+/** @param known.isApart Whether some of it is the owner's own work: "nothing" would then be wrong. */
 function whatOneDid(
   found: Investigation,
   { stolen, isApart }: { stolen: ReadonlySet<string>; isApart: boolean },
@@ -113,12 +112,12 @@ function whatOneDid(
   const done = counting.filter(isAct({ stolen }));
   const later = counting.length - done.length;
   const began = done.map(({ first }) => first).sort()[0];
-  // A job ends by itself, or because responders cancel it.
+  // A job ends on its own, or because responders cancel it.
   const ended = done
     .map(({ group, first, last }) => (group === 'ran' ? first : last))
     .sort()
     .at(-1);
-  // A user who was made and did nothing is an object, not someone through whom the actor acted.
+  // A created user who did nothing is an object, not an account that the actor used.
   const others = found.chain.filter(
     ({ how, user }) =>
       how !== 'subject' && done.some(({ by }) => by.some(({ username }) => username === user.username)),

@@ -18,9 +18,9 @@ import { countText, numberText, secondText } from '../tables/text.ts';
 import { type ChainNode, type ChainNote, chainNodes, STOLEN } from './chain-picture.ts';
 import { foundText, seenAgainText } from './item-words.ts';
 
-/** The most lines of what remains. */
+/** The maximum number of lines about what remains. */
 const MAX_ITEMS = 200;
-/** How many changes that are no way in are named. */
+/** The maximum number of changes without access to name. */
 const MAX_OTHERS = 5;
 
 export function notInvestigated({ id, context }: IncidentReport['incident']): string {
@@ -43,20 +43,19 @@ export function isSerious({ risk }: Pick<InvestigationItem, 'risk'>): boolean {
   return risk === 'critical' || risk === 'high';
 }
 
-/** How many of the things that were found are marked as legitimate; 0 where several accounts were investigated. */
+/** The number of items marked as legitimate; 0 if several accounts were investigated. */
 function honestIn({ own, found }: Pick<IncidentReport, 'own' | 'found'>): number {
   return found !== null && found.subjects.length > 1 ? 0 : own.filter(({ why }) => why === 'marked').length;
 }
 
-/** What people said, as far as it is about what remains. */
 type Marked = Pick<IncidentReport, 'marks'>;
 
-/** What an investigation found, each item once. It speaks of its time: what a cleaning verified since does not count. */
+/** An investigation's findings, each item once, as of its time, without later verifications by cleanings. */
 function itemsOf(found: Investigation, { marks }: Marked): readonly CaseItem[] {
   return caseItems(found, { marks, verified: new Map() });
 }
 
-/** What is open of an investigation, also what someone said before to have dealt with by hand. */
+/** The open items of an investigation, including those marked earlier as resolved manually. */
 export function openIn(found: Investigation, marked: Marked): readonly InvestigationItem[] {
   return itemsOf(found, marked).flatMap((each) => (isOpen(each) ? each.item : []));
 }
@@ -64,11 +63,11 @@ export function openIn(found: Investigation, marked: Marked): readonly Investiga
 /** What is left of an investigation. */
 interface Left {
   readonly remaining: readonly InvestigationItem[];
-  /** Those that the investigation found though a person said before to have dealt with them. */
+  /** Items found by the investigation although marked earlier as resolved manually. */
   readonly seenAgain: readonly CaseItem[];
-  /** Dealt with by hand, which no one investigated since. */
+  /** Items resolved manually, and not investigated since. */
   readonly handled: readonly CaseItem[];
-  /** Others decide about these. */
+  /** Items that others decide about. */
   readonly handedOver: readonly CaseItem[];
 }
 
@@ -80,7 +79,7 @@ function leftOf(items: readonly CaseItem[]): Left {
   };
 }
 
-/** Who made what: what people said of it is told from what remains, and the stolen token from what was done with it. */
+/** The chain, with marked items distinguished from remaining ones, and the stolen token from its uses. */
 export function chainOf(marked: Marked, found: Found): readonly ChainNode[] {
   const notes = itemsOf(found, marked).flatMap((each) => {
     const note = noteOf(each);
@@ -89,7 +88,7 @@ export function chainOf(marked: Marked, found: Found): readonly ChainNode[] {
   return chainNodes(found, { notes: new Map(notes), stolen: found.stolen });
 }
 
-/** What a picture says of an item of which people said something. */
+/** The note about an item with marks. */
 function noteOf({ fate, said }: CaseItem): ChainNote | null {
   switch (fate) {
     case 'by_hand':
@@ -103,7 +102,7 @@ function noteOf({ fate, said }: CaseItem): ChainNote | null {
   }
 }
 
-/** What remains of each subject, which is named where there are several. */
+/** What remains of each subject, with its name if there are several. */
 export function remainingTexts(report: IncidentReport): readonly string[] {
   const { found } = report;
   if (found === null) return ['Not known: no investigation of what the intruder left behind was provided.'];
@@ -134,7 +133,6 @@ function remainingText(last: Investigation, marked: Marked, legitimate: number):
   ].join(' ');
 }
 
-/** Some of the items by name, each with what is said of it. */
 function namedOf(some: readonly CaseItem[], text: (each: CaseItem) => string): string {
   const named = some.map((each) => `${each.item.summary}, ${text(each)}`);
   return someOf(named, MAX_OTHERS, '; ');
@@ -184,7 +182,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, legi
   ].join(' ');
 }
 
-/** What is said where the stream is incomplete, and nothing serious is known to remain; null for anything else. */
+/** The text if the stream is incomplete and nothing serious is known to remain; otherwise null. */
 function notReadText(
   { stream: { hole }, madeAt }: Investigation,
   { left, isSaid }: { left: readonly InvestigationItem[]; isSaid: boolean },
@@ -197,7 +195,7 @@ function notReadText(
   return `Not known. ${hole} In what was read, the investigation at ${secondText(madeAt)} found ${found} that remains${isSaid ? ' but what follows' : ''}${checked}.`;
 }
 
-/** Of all that was found, how much does not remain: the rest is told beside it. */
+/** How many of the findings no longer exist; the others are listed separately. */
 function endedText(
   last: Investigation,
   { handled, handedOver }: Pick<Left, 'handled' | 'handedOver'>,
@@ -211,14 +209,14 @@ function endedText(
     : `It found ${countText(found + legitimate, 'thing')}: ${numberText(legitimate)} marked as legitimate; of the others, ${ended}.`;
 }
 
-/** What is ended and not deleted: it can be switched on again. Empty without any. */
+/** Items that are switched off but not deleted: they can be switched on again. Empty if there are none. */
 function offText({ items }: Investigation): string {
   const off = Map.groupBy(items.filter(isSwitchedOff), stateText);
   const named = [...off].map(([state, some]) => `${numberText(some.length)} of them ${state}`);
   return named.length === 0 ? '' : `, ${named.join(' and ')}, not deleted`;
 }
 
-/** Where nothing remains but changes that give no access and run no code by any rule. */
+/** The text if only changes remain that give no access and run no code by any rule. */
 function othersText(
   { madeAt }: Investigation,
   others: readonly InvestigationItem[],
@@ -233,7 +231,7 @@ function othersText(
   return `Nothing is known to remain that gives access or runs code${but}, according to the investigation at ${madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${someOf(summaries, MAX_OTHERS, '; ')}. What it could not know is listed below.`;
 }
 
-/** What remains, with what to do about it; then what people dealt with by hand, and what they reassigned. */
+/** What remains, with what to do about it; then what people resolved manually or reassigned. */
 export function whatRemains(report: IncidentReport): Document {
   const { found: last, incident } = report;
   if (last === null) return [lines(notInvestigated(incident))];

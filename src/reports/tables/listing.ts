@@ -7,18 +7,18 @@ export interface Column<Row> {
   readonly name: string;
   /** The cell; an empty string for nothing. The renderer escapes it. */
   cell(row: Row): string;
-  /** The cell for programs, where people are shown something else. */
+  /** The cell for programs, if it differs from the displayed one. */
   csv?(row: Row): string;
-  /** A shorter form of the cell, for a table that is wider than the terminal. */
+  /** A shorter form of the cell, for a table wider than the terminal. */
   short?(row: Row): string;
   /**
-   * What becomes of the column in a table that is wider than the terminal: `below` puts it under each row,
-   * on lines of its own; `drop` leaves it out where it would leave too little to the others.
+   * What happens to the column in a table wider than the terminal: `below` puts it under each row, on
+   * separate lines; `drop` omits it if the other columns would get too narrow.
    */
   readonly narrow?: 'below' | 'drop';
-  /** `csv` for a column that would crowd the table; `unlessEmpty` drops it where no row fills it. */
+  /** `csv` omits the column in tables; `unlessEmpty` omits it if no row fills it. */
   readonly only?: 'csv' | 'unlessEmpty';
-  /** Half of it would mislead (an id, a time): cut only where nothing else is left to cut. */
+  /** A truncated cell would mislead (an id, a time): it is truncated last. */
   readonly whole?: true;
   /** The color of the cell; undefined for none. */
   tone?(row: Row): Tone | undefined;
@@ -43,7 +43,6 @@ export function timeColumn<Row>(
   };
 }
 
-/** The column of the owner of tokens or sessions. */
 export function ownerColumn<Row extends { readonly user: UserReference | null }>(): Column<Row> {
   return {
     name: 'user',
@@ -53,24 +52,23 @@ export function ownerColumn<Row extends { readonly user: UserReference | null }>
   };
 }
 
-/** Many results of one kind, which are printed as they come; in JSON as an array of `Item`. */
+/** Many results of one kind, printed as they arrive; in JSON as an array of `Item`. */
 export interface Listing<Row, Item = unknown> {
   readonly kind: 'listing';
   readonly rows: AsyncIterable<Row> | Iterable<Row>;
   readonly columns: readonly Column<Row>[];
   json(row: Row): Item;
-  /** What to say on stderr where there are no rows. */
+  /** The message on stderr if there are no rows. */
   readonly none: string;
-  /** Asked after the last row: as of `Report.failure`. */
+  /** Called after the last row: as `Report.failure`. */
   readonly failure?: (() => TokenctlError | undefined) | undefined;
 }
 
-/** Builds a {@link Listing}. */
 export function listing<Row, Item = unknown>(parts: Omit<Listing<Row, Item>, 'kind'>): Listing<Row, Item> {
   return { kind: 'listing', ...parts };
 }
 
-/** Thrown instead of the error that cut a JSON list short; the error is its cause. */
+/** Thrown instead of the error that truncated a JSON list, which is its cause. */
 export class IncompleteListing extends Error {
   override readonly name = 'IncompleteListing';
 
@@ -79,7 +77,7 @@ export class IncompleteListing extends Error {
   }
 }
 
-/** One JSON array, a row a line: a parser reads the whole, a line tool reads it as it comes. */
+/** One JSON array with a row per line, for parsers and for line tools. */
 export async function* jsonLines<Row>(listing: Listing<Row>): AsyncIterable<string> {
   let separator = '[\n  ';
   try {
@@ -93,22 +91,22 @@ export async function* jsonLines<Row>(listing: Listing<Row>): AsyncIterable<stri
   yield separator.startsWith('[') ? '[]\n' : '\n]\n';
 }
 
-/** The rows as CSV, a line each, under a heading. */
+/** The rows as CSV, one line each, under a heading. */
 export async function* csvLines<Row>({ columns, rows }: Listing<Row>): AsyncIterable<string> {
   yield csvLine(columns.map(({ name }) => name));
   for await (const row of rows) yield csvLine(columns.map((column) => column.csv?.(row) ?? column.cell(row)));
 }
 
 /**
- * What spreadsheets take for the start of a formula; `|` begins one for DDE. In fullwidth letters, too, and behind what is not seen,
- * skipped, or separates cells in some languages.
+ * What spreadsheets take for the start of a formula; `|` starts one for DDE. Includes fullwidth characters,
+ * and characters after invisible, skipped or cell-separating ones in some languages.
  */
 const FORMULA =
   /^[\s;%,\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*(?:[=+\-@|＝＋－＠｜]|(?<=[\t\r]))/u;
 
 /**
- * One line of CSV (RFC 4180; ends with a line feed). A cell that a spreadsheet would run as a formula is
- * led by an apostrophe: descriptions are untrusted input.
+ * One line of CSV (RFC 4180; ends with a line feed). A cell that a spreadsheet would run as a formula gets an
+ * apostrophe in front: descriptions are untrusted input.
  */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\n`;

@@ -2,7 +2,7 @@ import Table from 'cli-table3';
 import type { Column, Listing } from './listing.ts';
 import { columnsOf, type Paint, printable, type Screen, type Tone, wrapped } from './text.ts';
 
-/** Rows that are measured and laid out together; a long list is printed block by block. */
+/** The number of rows laid out together; a long list is printed block by block. */
 const BLOCK = 500;
 /** The indentation of cells below a row. */
 const INDENT = '  ';
@@ -24,9 +24,9 @@ const noBorders = Object.fromEntries(
 );
 
 /**
- * Lays rows out as a table without lines, as wide as the terminal at most. The first block of rows
- * decides the columns ({@link layoutFor}); further blocks widen them where there is room, and whole ones always: a cut id
- * names another token. Nothing for no rows.
+ * Lays rows out as a table without lines, at most as wide as the terminal. The first block of rows decides
+ * the columns ({@link layoutFor}). Further blocks widen them if there is space, and `whole` columns always: a
+ * truncated id means another token. Empty without rows.
  */
 export async function* tableLines<Row>(
   listing: Listing<Row>,
@@ -44,7 +44,7 @@ export async function* tableLines<Row>(
   }
 }
 
-/** The rows as lines, under each of them what the layout puts below it, indented. */
+/** The rows as lines, each followed by the cells that the layout puts below it, indented. */
 function rowLines<Row>(rows: readonly Row[], { columns, widths, below, width, paint }: Layout<Row> & Screen) {
   const table = lines(
     rows.map((row) =>
@@ -108,11 +108,10 @@ async function* inBlocks<Row>(rows: AsyncIterable<Row> | Iterable<Row>): AsyncIt
   if (block.length > 0) yield block;
 }
 
-/** The space between two columns. */
 const GAP = 2;
-/** A column never shrinks below this, whatever the terminal's width. */
+/** The minimum width of a column, whatever the terminal's width. */
 const NARROWEST = 6;
-/** A column that can be dropped is, before it leaves another one less than this. */
+/** A droppable column is dropped before another one gets narrower than this. */
 const LEGIBLE = 12;
 
 interface LaidOutColumn<Row> {
@@ -131,9 +130,9 @@ interface Layout<Row> {
 }
 
 /**
- * Lays out the columns for these rows and this width of the terminal. Where they do not fit, in this
- * order: columns take their short forms, those that may go below a row or be dropped do so, and cells
- * are cut, whole ones last.
+ * Lays out the columns for these rows and this terminal width. If they do not fit, in this order: columns use
+ * their short forms, are moved below rows or dropped if they allow it, and cells are truncated, `whole` ones
+ * last.
  */
 function layoutFor<Row>(
   all: readonly Column<Row>[],
@@ -155,7 +154,7 @@ function layoutFor<Row>(
 interface Measured<Row> {
   readonly column: Column<Row>;
   readonly cell: (row: Row) => string;
-  /** Of the widest cell, the heading included, with the gap after it. */
+  /** The width of the widest cell, including the heading and the gap after it. */
   readonly widest: number;
 }
 
@@ -179,7 +178,7 @@ function layout<Row>(
   };
 }
 
-/** The same columns, no narrower, for rows that follow. */
+/** The same columns, at least as wide, for further rows. */
 function widened<Row>(
   { measured, below }: Layout<Row>,
   { rows, width }: { rows: readonly Row[]; width: number },
@@ -196,7 +195,7 @@ function total(measured: readonly { readonly widest: number }[]): number {
   return sum(measured.map(({ widest }) => widest)) - GAP;
 }
 
-/** Drops from the right what may be dropped, until the rest fits with no cell cut to less than legible. */
+/** Drops droppable columns from the right, until the rest fits with all cells legible. */
 function withoutDroppable<Row>(measured: readonly Measured<Row>[], width: number): readonly Measured<Row>[] {
   const last = measured.findLastIndex(({ column }) => column.narrow === 'drop');
   const least = measured.map(({ column, widest }) => ({
@@ -207,7 +206,7 @@ function withoutDroppable<Row>(measured: readonly Measured<Row>[], width: number
     : withoutDroppable(measured.toSpliced(last, 1), width);
 }
 
-/** Takes away from the widest column, again and again, until the table fits; from whole ones last. */
+/** Narrows the widest column repeatedly until the table fits; `whole` columns last. */
 function fitted<Row>(measured: readonly Measured<Row>[], width: number): number[] {
   const widths = measured.map(({ widest }) => widest);
   const cuttable = measured.map(({ column }) => column.whole !== true);

@@ -3,19 +3,19 @@ import { type Column, type Listing, listing, ownerColumn, timeColumn } from './l
 import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
 
 export interface ListedToken extends Token {
-  /** The day (UTC) of the last use where only that was read; null for never. */
+  /** The day (UTC) of the last use if only that was read; null for never. */
   readonly lastUsedOn?: Date | null;
-  /** The end that tokenctl gives it, where that is before its expiry. */
+  /** The end that tokenctl gives it, if it is earlier than its expiry. */
   readonly lease?: { readonly id: string; readonly until: Date };
 }
 
 /** A token as `--json` shows it. */
 export interface TokenJson extends Omit<ListedToken, 'refreshTokenCreated' | 'lastUsedOn'> {
-  /** A day, `2026-11-22`, where the target does not tell the time; null for never; missing if it was not read. */
+  /** A day, `2026-11-22`, if the target does not show the time; null for never; missing if not read. */
   readonly lastUsedOn?: string | null;
 }
 
-/** The JSON form of a token: its members in one order, whatever target it is of. */
+/** The JSON form of a token, with members in the same order for any target. */
 export function tokenToJson(token: ListedToken): TokenJson {
   const { id, user, application, scope, description, created, expires, lastUsed, ...rest } = token;
   const { lastUsedOn, hasRefreshToken, fingerprint, lease } = rest;
@@ -67,7 +67,7 @@ const tokenColumns: readonly Column<ListedToken>[] = [
   { name: 'description', cell: ({ description }) => description, only: 'unlessEmpty', narrow: 'drop' },
 ];
 
-/** When a token ends: by its lease, or else by its stored expiry. */
+/** When a token ends: by its lease, otherwise by its stored expiry. */
 export function endOfListed({ expires, lease }: Pick<ListedToken, 'expires' | 'lease'>): Date {
   return lease?.until ?? expires;
 }
@@ -84,10 +84,10 @@ export function tokenColumn(name: string): Column<ListedToken> {
   return column;
 }
 
-/** The names of the columns of a list of tokens, in their usual order. */
+/** The column names of a token list, in their usual order. */
 export const tokenColumnNames: readonly string[] = tokenColumns.map(({ name }) => name);
 
-/** Tokens as a command's result, with the columns of these names; by default the usual ones. */
+/** Tokens as a command's result, with these columns; default: the usual ones. */
 export function tokenListing(
   rows: AsyncIterable<ListedToken>,
   names?: readonly string[],
@@ -96,7 +96,7 @@ export function tokenListing(
   return listing({ rows, columns, json: tokenToJson, none: 'No tokens.' });
 }
 
-/** A column that was asked for is shown, full or empty. */
+/** An explicitly requested column is shown, even if empty. */
 function columnNamed(name: string): Column<ListedToken>[] {
   return tokenColumns
     .filter((column) => column.name === name)
