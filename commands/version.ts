@@ -20,9 +20,8 @@ export default defineCommand({
       json: {
         name,
         version,
-        /** The commit of the sources, with `-dirty` if they were changed; null if it is not known. */
+        /** The commit of the sources, with `-dirty` if they were modified; null if unknown. */
         commit,
-        /** The version of Node.js. */
         node,
         platform,
       },

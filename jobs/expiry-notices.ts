@@ -14,7 +14,7 @@ export const expiryNotices = defineJob({
     z
       .strictObject({
         thresholds: z.array(daysBefore).min(1).default([30, 7, 1]),
-        /** Names of `scheduler.notify`; all of them where not given. */
+        /** Names of `scheduler.notify`; default: all of them. */
         to: z.array(z.string().min(1)).min(1).optional(),
       })
       .prefault({}),

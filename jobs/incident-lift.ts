@@ -29,7 +29,7 @@ export const incidentLift = defineJob({
   },
 });
 
-/** Another context may have a job of its own; the run says what it leaves. */
+/** Another context may have its own job; the run says what it leaves. */
 function elsewhereReport(elsewhere: readonly DueIncident[]) {
   const named = elsewhere.map(({ id, context }) => `${id} (${context})`).join(', ');
   return {
@@ -69,7 +69,7 @@ function reportOf(due: readonly string[], reports: readonly LiftReport[]) {
   );
 }
 
-/** What was lifted, and what was changed by others and stays. */
+/** What was lifted, and what others changed and was therefore left. */
 function noticeOf({ incident, steps, left }: LiftReport): JobNotice {
   const changed = left.filter(({ action }) => action === 'changed');
   const text = [

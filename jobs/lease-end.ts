@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Lease } from '../src/domain/leases.ts';
 import { defineJob, type JobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 
-/** Ends tokens whose lease is over, as `tokens leases --due` does. */
+/** Ends tokens whose lease is due, as `tokens leases --due` does. */
 export const leaseEnd = defineJob({
   name: 'lease-end',
   on: 'target',
@@ -15,7 +15,7 @@ export const leaseEnd = defineJob({
     try {
       return await endDue(context);
     } finally {
-      // What a killed sunset, or its undoing, left.
+      // Left by a killed sunset or its undo.
       await writeRowEnds(context);
     }
   },
@@ -24,7 +24,7 @@ export const leaseEnd = defineJob({
 async function endDue(context: TargetJobContext): Promise<JobReport> {
   const { reconcile } = await import('../src/operations/journal/reconcile.ts');
   const { dueLeases } = await import('../src/operations/journal/recorded-leases.ts');
-  // A token whose creation was cut off has a lease that is due at once.
+  // A token whose creation was interrupted has a lease that is due at once.
   if (!context.dryRun) await reconcile(context);
   const { here, elsewhere } = await dueLeases({ ...context, now: context.clock.now() });
   const due = here.map(({ id }) => id);
@@ -52,7 +52,7 @@ function placeOf({ id, target }: Lease) {
   return { id, context: target['context'] ?? '' };
 }
 
-/** Another context may have a job of its own; the run says what it leaves. */
+/** Another context may have its own job; the run says what it leaves. */
 function otherText(elsewhere: readonly Lease[]): string {
   if (elsewhere.length === 0) return '';
   const named = elsewhere.map(placeOf).map(({ id, context }) => `${id} (${context})`);

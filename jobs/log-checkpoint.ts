@@ -11,7 +11,7 @@ export const logCheckpoint = defineJob({
   parameters: () =>
     z
       .strictObject({
-        /** The file of the key that signs; the one that `log init` wrote by default. */
+        /** The file with the signing key. Default: the one that `log init` wrote. */
         key: file.optional(),
         /** The file for the newest checkpoint, ideally on another machine. */
         keepIn: file.optional(),

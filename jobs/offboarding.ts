@@ -6,7 +6,7 @@ import { pathNames } from '../src/domain/access.ts';
 import type { DirectoryAnswer } from '../src/operations/directories/answer-history.ts';
 import { defineJob, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 
-/** Ends the tokens, refresh tokens and sessions of users who left. */
+/** Ends the tokens, refresh tokens and sessions of departed users. */
 export const offboarding = defineJob({
   name: 'offboarding',
   on: 'target',
@@ -17,16 +17,19 @@ export const offboarding = defineJob({
       .strictObject({
         /** Whether to offboard deactivated users. */
         inactive: z.boolean().default(true),
-        /** Who is there: a directory is asked for each user that it does not list; whom a list lacks is named, and stays. */
+        /**
+         * The source of current users: a directory is queried for each user it does not list; users missing
+         * from a list are only named, and stay.
+         */
         present: z
           .union([
             z.strictObject({ file: z.string().min(1) }),
             z.strictObject({ command: z.array(z.string().min(1)).min(1) }),
-            /** A directory of the configuration says who is disabled or gone. */
+            /** A configured directory says who is disabled or has left. */
             z.strictObject({ directory: z.string().min(1) }),
           ])
           .optional(),
-        /** Users to keep, each a name or a pattern. */
+        /** Users to keep, as names or patterns. */
         except: z.array(z.string().min(1)).default([]),
         stopAbovePercent: percent.default(10),
       })
@@ -101,7 +104,7 @@ export const offboarding = defineJob({
   },
 });
 
-/** Who is not in a list keeps the access, which is no success: no one else ends it. */
+/** Users missing from a list keep their access. That is not a success: nothing else ends it. */
 function keptUnlisted(unlisted: readonly string[]): TokenctlError | undefined {
   if (unlisted.length === 0) return undefined;
   const more = unlisted.length > MAX_NAMED ? ', …' : '';
@@ -127,7 +130,7 @@ async function ask(context: TargetJobContext, name: string): Promise<DirectoryAn
   return asked.answer;
 }
 
-/** The most users that a run's summary and its notice name. */
+/** The maximum number of users that a run's summary and its notice name. */
 const MAX_NAMED = 50;
 
 function summaryOf({ directory, at, listed, disabled, present, gone, doubtful }: DirectoryAnswer) {

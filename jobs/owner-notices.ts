@@ -4,13 +4,13 @@ import { incompleteText } from '../src/domain/claims.ts';
 import { defineJob, type JobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 import type { Mailer } from '../src/operations/ports/notifier.ts';
 
-/** Tells the owners of tokens by mail which of them expire soon or were revoked, once. */
+/** Notifies token owners by mail, once, about tokens that expire soon or were revoked. */
 export const ownerNotices = defineJob({
   name: 'owner-notices',
   on: 'target',
   schedule: '30 8 * * *',
   dryRun: true,
-  /** The section `ownerNotices` has them. */
+  /** The section `ownerNotices` has the settings. */
   parameters: () => z.strictObject({}).prefault({}),
   check: (_parameters, settings) => void settings.ownerNotices(),
   async run(context) {

@@ -15,7 +15,7 @@ export const revocationSweep = defineJob({
     z.strictObject({
       /** The rules whose findings are revoked. */
       rules: z.array(ruleName).min(1),
-      /** Instead of the configuration's. */
+      /** Replaces the configuration's policy. */
       policy: policySchema.transform((own) => policyFrom(own)).optional(),
       keepIfYounger: milliseconds({ max: MAX_AGE }).default(7 * 86_400_000),
       /** Maximum number of tokens per run, oldest first. */

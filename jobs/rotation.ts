@@ -7,11 +7,10 @@ const consumer = z
     /** The controller's user; over REST it is the account of the context. */
     user: z.string().min(1).optional(),
     scope: z.enum(['read', 'write']).default('write'),
-    /** How often it gets a new token, how long each lives, and how long the old one is accepted beside the new one. */
+    /** The rotation interval, the lifetime of each token, and how long the old one is still accepted. */
     every: duration({ min: '1m', max: '365d' }),
     lifetime: duration({ min: '2m', max: '730d' }),
     overlap: duration({ min: '0s', max: '365d' }),
-    /** A store of the configuration. */
     store: z.string().min(1),
   })
   .superRefine(({ every, lifetime, overlap }, { addIssue }) => {
@@ -20,7 +19,7 @@ const consumer = z
       addIssue('must have a lifetime that covers both: lifetime >= every + overlap');
   });
 
-/** Gives programs new tokens, in stores where they read them. */
+/** Gives programs new tokens, in the stores from which they read them. */
 export const rotation = defineJob({
   name: 'rotation',
   on: 'target',

@@ -4,7 +4,7 @@ import { defineJob, type JobContext, type JobNotice } from '../src/operations/jo
 import type { PolledStreams } from '../src/operations/ports/transmitters.ts';
 import type { PollReport } from '../src/operations/signals/poll-stream.ts';
 
-/** Asks the streams of identity providers for security events, and carries them out. */
+/** Polls the streams of identity providers for security events, and processes them. */
 export const signalsPoll = defineJob({
   name: 'signals-poll',
   on: 'log',
@@ -13,7 +13,7 @@ export const signalsPoll = defineJob({
   parameters: () =>
     z
       .strictObject({
-        /** The transmitters of the section `signals` that are asked; all that have `poll` where not given. */
+        /** The transmitters in the section `signals` to poll. Default: all that have `poll`. */
         transmitters: z.array(z.string().min(1)).min(1).optional(),
       })
       .prefault({}),
@@ -24,7 +24,7 @@ export const signalsPoll = defineJob({
       if (names.length === 0)
         throw new TokenctlError('configuration', 'No transmitter in the section "signals" has `poll`');
       const polled = await pollEach(names, streams, context);
-      // What is recorded is carried out, whatever became of another stream.
+      // Recorded events are processed, even if another stream failed.
       const ended = context.dryRun ? 0 : await streams.carryOut();
       const summary = {
         streams: Object.fromEntries(polled.map(({ name, report }) => [name, report])),
@@ -45,7 +45,7 @@ export const signalsPoll = defineJob({
   },
 });
 
-/** How many refused events a notice names. */
+/** The maximum number of refused events that a notice names. */
 const MAX_NAMED = 20;
 
 interface Polled {
@@ -76,7 +76,7 @@ async function pollEach(names: readonly string[], streams: PolledStreams, { sign
   return polled;
 }
 
-/** A refused event is not sent again: whom it was about keeps access until a person looks. */
+/** A refused event is not sent again: its user keeps access until a person acts. */
 function noticesOf(polled: readonly Polled[]): readonly JobNotice[] {
   return polled.flatMap(({ name, report }) => {
     if (report === null || report.refused.length === 0) return [];

@@ -9,7 +9,7 @@ import { subjectName } from '../src/domain/policy/subject.ts';
 import { Rows } from '../src/domain/rows.ts';
 import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
-/** How many findings a notice lists. */
+/** The maximum number of findings that a notice lists. */
 const MAX_NAMED = 20;
 
 /** Audits all tokens, writes a report, and notifies about new findings. */
@@ -21,11 +21,11 @@ export const tokenAudit = defineJob({
   parameters: () =>
     z
       .strictObject({
-        /** Only these rules; all that the policy applies where not given. */
+        /** Restricts the rules. Default: all that the policy applies. */
         rules: z.array(ruleName).min(1).optional(),
-        /** Instead of the configuration's. */
+        /** Replaces the configuration's policy. */
         policy: policySchema.transform((own) => policyFrom(own)).optional(),
-        /** The file of known findings, which are reported once. Without it, all findings are reported every time. */
+        /** The file of known findings, which are reported once. Without it, all are reported every time. */
         baseline: file.optional(),
         report: file
           .refine((path) => /\.(html|sarif|json|csv)$/.test(path), 'must end in .html, .sarif, .json or .csv')

@@ -13,7 +13,6 @@ export const tokenCleanup = defineJob({
   parameters: () =>
     z
       .strictObject({
-        /** How long revoked refresh tokens are kept. */
         keepRevokedFor: milliseconds({ max: MAX_AGE }).default(30 * 86_400_000),
         /** Maximum number of rows per run. */
         atMost: whole('rows').default(100_000),

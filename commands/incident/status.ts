@@ -36,7 +36,7 @@ that the lockdown is in effect as far as this context can check, but something c
         evidence: () => runtime.evidence(),
         ...(flags.wait === true && { wait: waitUntil }),
       });
-      // With several contexts, the incidents elsewhere are mostly listed under their own context.
+      // With several contexts, incidents at other addresses are mostly listed under their own context.
       const isOwn = ({ address }: { address: string }) => address === description.address;
       const shown = several
         ? {

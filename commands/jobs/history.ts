@@ -2,7 +2,6 @@ import { option, string } from '@oclif/core/flags';
 import { defineCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags/flags.ts';
 
-/** The default number of runs. */
 const LIMIT = 50;
 
 export default defineCommand({

@@ -12,13 +12,11 @@ import type { Format } from './output/present.ts';
 import { jsonFields, progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
 import type { RevocationFlags } from './revocation/revocation-flags.ts';
 
-/** The flags of every command. */
 export const outputFlags = inGroup('GLOBAL', {
   json: boolean({ summary: 'Print JSON. With --json=FIELD,FIELD, print only these fields.' }),
   'no-color': boolean({ summary: 'Print no colors.' }),
 });
 
-/** The flags of every command that reads the configuration. */
 const globalFlags = {
   ...outputFlags,
   ...inGroup('GLOBAL', {
@@ -35,34 +33,36 @@ const globalFlags = {
 
 type GlobalFlags = InferredFlags<typeof globalFlags>;
 
-/** Flags that select contexts, or count in all of them together. */
+/** Flags that select contexts, or apply to all of them together. */
 type ContextFlags = GlobalFlags & Pick<RevocationFlags, 'all-contexts' | 'at-most' | 'include-own'>;
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
 type Printed = Result | void;
 
-/** A command: what its help says, what it takes, and what it does. */
+/** The definition of a command: its help, its input, and its work. */
 interface CommandDefinition<Flags extends FlagInput, Args extends ArgInput, Of extends Printed> {
   readonly summary: string;
   /** The help below the summary. The build adds which schema describes the JSON. */
   readonly description?: string;
-  /** Whether the description itself says what --json prints. */
+  /** Whether the description itself documents the output of --json. */
   readonly saysJson?: boolean;
   /** The end of the help. */
   readonly exitCodes?: string;
-  /** Whether it runs until stopped: then it loads at its start whatever it may need, since an upgrade replaces the files. */
+  /**
+   * Whether it runs until stopped: it then loads all modules at startup, as an upgrade replaces the files.
+   */
   readonly staysRunning?: boolean;
-  /** What follows the name of the command in the examples of its help, or whole lines with a template of it. */
+  /** What follows the command's name in the examples of its help, or whole lines with a template of it. */
   readonly examples: readonly string[];
-  /** Instead of the flags of every command that reads the configuration. */
+  /** Replaces the flags of every command that reads the configuration. */
   readonly baseFlags?: FlagInput;
   readonly args?: Args;
   readonly flags?: Flags;
-  /** The flags with which it changes something, if it only reads without any of them. */
+  /** The flags with which it changes something, if it is read-only without them. */
   readonly changesWith?: readonly string[];
-  /** Whether what follows `--` is the command of another program: its words are in `rest`. */
+  /** Whether the command of another program follows `--`: its words are in `rest`. */
   readonly takesCommand?: boolean;
-  /** Calls one operation with the runtime, and returns its {@link Result}; a long-running command returns nothing. */
+  /** Calls one operation, and returns its {@link Result}; a long-running command returns nothing. */
   run(
     this: TokenctlCommand,
     input: {
@@ -73,7 +73,6 @@ interface CommandDefinition<Flags extends FlagInput, Args extends ArgInput, Of e
   ): Promise<Of>;
 }
 
-/** The class that the framework loads for a command. */
 export function defineCommand<
   Of extends Printed,
   Flags extends FlagInput = Record<never, never>,
@@ -104,19 +103,20 @@ export function defineCommand<
 }
 
 /**
- * The base of every command. This class prints the result, closes the runtime and sets the exit code. Only `main`
+ * The base of every command: prints the result, closes the runtime and sets the exit code. Only `main`
  * translates errors.
  *
- * Imports at the top are limited to what `--help` needs, because start-up dominates the time of a short command.
+ * Imports at the top are limited to what `--help` needs, because startup dominates the time of a short
+ * command.
  */
 abstract class TokenctlCommand extends Command {
   static override enableJsonFlag = true;
 
   #runtime: Runtime | undefined;
   #csv = false;
-  /** The result with the fields of --json=FIELD,FIELD. */
+  /** Reduces the result to the fields of --json=FIELD,FIELD. */
   #shown = (result: Result): Result => result;
-  /** Those of the fields that nothing printed has; undefined before the first row. */
+  /** The fields that no printed row had; undefined before the first row. */
   #absent: readonly string[] | undefined;
   /** Whether the command changes anything, so that the audit log records it. */
   #changes = false;
@@ -127,7 +127,6 @@ abstract class TokenctlCommand extends Command {
 
   abstract override run(): Promise<Printed>;
 
-  /** Parses the flags and arguments of this command. */
   protected async input<Input>(): Promise<Input> {
     const at = this.takesCommand ? this.argv.indexOf('--') : -1;
     const rest = at === -1 ? [] : this.argv.slice(at + 1);
@@ -153,7 +152,9 @@ abstract class TokenctlCommand extends Command {
     return { flags, args, rest } as Input;
   }
 
-  /** The runtime of this command: configuration, target, audit log, clock and signals, created on first use. */
+  /**
+   * The runtime of this command: configuration, target, audit log, clock and signals, created on first use.
+   */
   async runtime(flags: GlobalFlags): Promise<Runtime> {
     const { createRuntime } = await import('../app/runtime.ts');
     this.#runtime ??= createRuntime({
@@ -166,7 +167,7 @@ abstract class TokenctlCommand extends Command {
     return this.#runtime;
   }
 
-  /** Where a command works: the places that its flags name, and the variables of the machine. */
+  /** Where a command works: the locations from its flags, and the environment variables. */
   async surroundings(flags: GlobalFlags) {
     const { machineEnvironment } = await import('../config/machine-place.ts');
     const { context, config, 'log-file': logFile, 'database-file': databaseFile } = flags;
@@ -179,10 +180,9 @@ abstract class TokenctlCommand extends Command {
   }
 
   /**
-   * How the change of this command is confirmed. Without a terminal and --yes, the runtime refuses to open a controller, a database
-   * or the audit log: flags and files are checked before that.
-   *
-   * @param options.inputIsData standard input is not the user's: the answer comes from the terminal of the process
+   * How the change of this command is confirmed. Without a terminal and --yes, the runtime refuses to open a
+   * controller, a database or the audit log: flags and files are checked before that.
+   * @param options.inputIsData Standard input is data: the answer is read from the process's terminal.
    */
   async confirmation(flags: ChangeFlags, options: { readonly inputIsData?: boolean } = {}) {
     const { confirmationFrom } = await import('./change/confirmation.ts');
@@ -190,7 +190,7 @@ abstract class TokenctlCommand extends Command {
     return this.#confirmation;
   }
 
-  /** Makes the change that `plan` plans, once it is confirmed. Throws as the flow and {@link carryOut}. */
+  /** Makes the change planned by `plan`, once it is confirmed. Throws as the flow and {@link carryOut}. */
   async change<Flags extends PlanFlags & GlobalFlags, Json>(
     flags: Flags,
     plan: (request: ChangeRequest<Flags>) => Promise<Planned<Json>>,
@@ -204,7 +204,7 @@ abstract class TokenctlCommand extends Command {
   /**
    * As {@link TokenctlCommand.change}, in the selected context. With several contexts, the plans are joined
    * into one question. The gateway and the controller of a platform count as several.
-   * @param options As of {@link TokenctlCommand.confirmation}.
+   * @param options As for {@link TokenctlCommand.confirmation}.
    */
   async changeInContexts<Json>(
     flags: PlanFlags & ContextFlags,
@@ -222,13 +222,13 @@ abstract class TokenctlCommand extends Command {
       asking: { confirmation, atMost: flags['at-most'], includeOwn: flags['include-own'] === true },
       step: async (member) => await firstStep({ runtime: member.runtime, flags }, await plan(member)),
     });
-    // What several contexts print has a schema of its own.
+    // The joint output of several contexts has its own schema.
     return joined as Report<Json>;
   }
 
   /**
-   * As {@link TokenctlCommand.runtime}, for a change of one context: connects to its database while the rest of the program is
-   * loaded. What fails there fails again when the target is used.
+   * As {@link TokenctlCommand.runtime}, for a change of one context: connects to its database while the rest
+   * of the program is loaded. A failure occurs again when the target is used.
    */
   async openingRuntime(flags: GlobalFlags): Promise<Runtime> {
     const runtime = await this.runtime(flags);
@@ -237,14 +237,15 @@ abstract class TokenctlCommand extends Command {
   }
 
   /**
-   * Runs `work`, which changes nothing, in the selected context. With several contexts (a list, a group, `--all-contexts`) it runs in all
-   * of them at once, with one joint result. The gateway and the controller of a platform count as several.
+   * Runs `work`, which is read-only, in the selected context. With several contexts (a list, a group,
+   * `--all-contexts`) it runs in all of them concurrently, with one joint result. The gateway and the
+   * controller of a platform count as several.
    */
   async inContexts<Of extends Result>(flags: ContextFlags, work: (member: ContextRun) => Promise<Of>) {
     const { one, several } = await this.#contexts(flags);
     if (one !== undefined) return await work(one);
     const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
-    // What several contexts print has a schema of its own.
+    // The joint output of several contexts has its own schema.
     const step = async (member: ContextRun) => ({ report: await work(member) });
     return (await multiContextFlow({ ...several, asking: null, step })) as Of;
   }
@@ -258,7 +259,7 @@ abstract class TokenctlCommand extends Command {
     const several = { ...here, shown: this.#shown };
     const isOne = contexts === null && (await runtime.components()).length < 2;
     if (isOne) return { one: { ...here, context: current, several: false }, several };
-    // What the contexts print together has members of its own.
+    // The joint output of several contexts has its own members.
     this.#shown = (result) => result;
     return { one: undefined, several };
   }

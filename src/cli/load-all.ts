@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 
 /**
- * Loads all that a command may ever import, and from then on finds it without a look at the files: an upgrade replaces or
- * removes them under a process that runs for months. Resolving an import needs its file even where the module is loaded.
- *
- * @param id the command, as the framework names it: `jobs:start`. The build lists what it imports, beside the file that this one
- *   is bundled into
+ * Loads every module that a command may ever import, so that later imports need no files: an upgrade replaces
+ * or removes them under a process that runs for months. Resolving an import needs its file even if the module
+ * is loaded.
+ * @param id The command, as the framework names it: `jobs:start`. The build lists its imports, next to the
+ * file that contains this module
  */
 export async function loadAll(id: string): Promise<void> {
   const list = new URL(`./all-of-${id.replaceAll(':', '-')}.json`, import.meta.url);
@@ -27,7 +27,7 @@ export async function loadAll(id: string): Promise<void> {
   });
 }
 
-/** The commit that this program was built from, with `-dirty` for sources that were changed; null if it is not known. */
+/** The commit that this program was built from, with `-dirty` if sources were modified; null if unknown. */
 export function builtFrom(): string | null {
   const file = new URL('../commit', import.meta.url);
   return (existsSync(file) && readFileSync(file, 'utf8')) || null;

@@ -6,7 +6,6 @@ import { obeyNoColor, surviveStreamErrors } from './output/streams.ts';
 
 /**
  * Runs a command and sets the exit code. All errors are reported here, so that text and JSON mode exit the same way.
- *
  * @param argv the arguments after the program's name
  * @param url the URL of a module of this package; the command framework finds the package root from it
  */

@@ -1,9 +1,8 @@
 import { ruleNames } from '../domain/policy/policy.ts';
 
-/** The parts of a command that help texts and completions are made from, as in the manifest. */
+/** The parts of a command that help texts and completions are generated from, as in the manifest. */
 export interface DescribedCommand {
   readonly id: string;
-  /** Whether the command of another program follows `--`. */
   readonly takesCommand?: boolean | undefined;
   readonly summary?: string | undefined;
   readonly description?: string | undefined;
@@ -22,7 +21,7 @@ export interface DescribedCommand {
   readonly flags: Readonly<Record<string, DescribedFlag>>;
 }
 
-/** The parts of a flag that help texts and completions are made from. */
+/** The parts of a flag that help texts and completions are generated from. */
 export interface DescribedFlag {
   readonly name: string;
   readonly char?: string | undefined;
@@ -38,7 +37,6 @@ export interface DescribedFlag {
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
-/** A shell that can complete. */
 export type Shell = (typeof shells)[number];
 
 /** The script that completes commands, flags, their values and contexts in a shell; it names the version. */
@@ -90,12 +88,12 @@ function prefixesOf(path: string): readonly string[] {
   return words.map((_, index) => words.slice(0, index).join(' '));
 }
 
-/** A flag as it is typed, and its opposite where it has one. */
+/** A flag as typed, and its negated form if it has one. */
 export function flagNames({ name, allowNo }: DescribedFlag): readonly string[] {
   return allowNo === true ? [`--${name}`, `--no-${name}`] : [`--${name}`];
 }
 
-/** What completes the value of a flag: files, names of contexts, or one of a list. Nothing completes other values. */
+/** What completes a flag's value: files, context names, or one of a list. Other values have no completion. */
 function valuesOf({ name, helpValue, options }: DescribedFlag): 'files' | 'contexts' | readonly string[] {
   const value = [helpValue ?? ''].flat().join();
   if (/FILE|DIR/.test(value)) return 'files';
@@ -103,7 +101,7 @@ function valuesOf({ name, helpValue, options }: DescribedFlag): 'files' | 'conte
   return value.startsWith('RULE') ? ruleNames : (options ?? []);
 }
 
-/** Prints the names of the contexts and groups of the configuration, a line each. */
+/** Prints the names of the configured contexts and groups, one per line. */
 const CONTEXTS = 'tokenctl context list --csv 2>/dev/null | tail -n +2 | cut -d , -f 2';
 
 export function takesValue({ type }: DescribedFlag): boolean {
@@ -123,7 +121,7 @@ function knownPaths(nodes: readonly CompletionNode[]): string {
   return `|${nodes.map(({ path }) => path).join('|')}|`;
 }
 
-/** The lines of a `case` on `$path $previous` that answer for flags with a value. */
+/** The lines of a `case` on `$path $previous` for flags with a value. */
 function valueCases(
   nodes: readonly CompletionNode[],
   answer: { readonly files: string; readonly contexts: string; readonly oneOf: (list: string) => string },
@@ -237,7 +235,6 @@ ${lines.join('\n')}
 `;
 }
 
-/** What a flag is for, on one line. */
 export function summaryOf({ summary, description }: DescribedFlag): string {
   return (summary ?? description ?? '').replace(/\s+/g, ' ');
 }

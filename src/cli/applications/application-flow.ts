@@ -35,10 +35,10 @@ import { noteLimit } from '../output/streams.ts';
 interface ApplicationFactsJson {
   readonly application: Omit<NamedApplication, 'isOnlyOne'>;
   readonly accessTokens: Omit<ShownApplication['accessTokens'], 'lastUsed'> & {
-    /** Null for never, and where the target does not tell. */
+    /** Null for never, and if the target does not show it. */
     readonly lastUsed: Date | null;
   };
-  /** Refresh tokens that are not revoked; null where the target does not list them. */
+  /** Refresh tokens that are not revoked; null if the target does not list them. */
   readonly refreshTokens: number | null;
 }
 
@@ -56,12 +56,11 @@ export interface DeletionJson extends MaybeMade<Omit<DeletionReport, 'applicatio
 /** What `applications rotate-secret` prints with `--json`. The tokens are those before the change. */
 export interface ReplacedSecretJson extends ApplicationFactsJson {
   readonly dryRun: boolean;
-  /** The file of the new secret. */
+  /** The file with the new secret. */
   readonly output: string;
   readonly replaced: boolean;
 }
 
-/** Shows an application. Throws as the operation does. */
 export async function shownApplicationFlow(
   runtime: Runtime,
   name: ApplicationName,
@@ -122,7 +121,7 @@ function tokensText({ total, write, expired, withRefreshToken }: ShownApplicatio
   return parts.length === 0 ? numberText(total) : `${numberText(total)} (${parts.join(', ')})`;
 }
 
-/** How many users are named. */
+/** The maximum number of users to name. */
 const MAX_NAMED = 8;
 
 function usersText(users: ShownApplication['accessTokens']['byUser']): string {
@@ -138,8 +137,8 @@ interface Named {
 }
 
 /**
- * Plans to delete an application with its tokens. Without tokens, which can be revoked under a plan of their
- * own, one person may delete it.
+ * Plans to delete an application with its tokens. An application without tokens may be deleted by one person:
+ * its tokens can be revoked before, under a separate plan.
  */
 export async function deletionFlow({
   runtime,
@@ -206,7 +205,7 @@ function leftText(result: DeletionReport['result'], left: DeletionReport['left']
 /**
  * Plans to replace a client secret and to write the new one to a new file, and nowhere else.
  * @throws TokenctlError `usage` for the file, `unsupported` for a public client and over REST, `partly_done`
- * where the secret was replaced and its value is lost; and as the operation.
+ * if the secret was replaced and its value is lost; and as the operation.
  */
 export async function secretFlow(
   request: ChangeRequest<

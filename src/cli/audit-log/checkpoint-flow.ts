@@ -39,7 +39,6 @@ export interface ProofJson {
 
 /** What `log init` prints with `--json`. */
 export interface LogKeyJson {
-  /** The public key. */
   readonly verifier: string;
   /** With --rotate: the public key that it replaces. */
   readonly replaced?: string;
@@ -144,7 +143,6 @@ export async function keyFlow(
   }
 }
 
-/** Whether the key is in the folder of the log. */
 function isBeside({ configuration: { auditLog } }: Runtime): boolean {
   const { file, database, key } = auditLog;
   if (database !== undefined) return false;

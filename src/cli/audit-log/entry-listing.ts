@@ -6,7 +6,7 @@ import { type Report, report } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, type Tone } from '../../reports/tables/text.ts';
 
-/** Entries of the audit log `log` (its file, say) as the result of a command. In JSON they are unchanged. */
+/** Entries of the audit log `log` (such as its file) as a command's result. In JSON they are unchanged. */
 export function entryListing(rows: AsyncIterable<Entry>, log: string): Listing<Entry, Entry> {
   return listing({
     rows,
@@ -25,7 +25,7 @@ export function entryListing(rows: AsyncIterable<Entry>, log: string): Listing<E
   });
 }
 
-/** Runs of the audit log `log` as the result of a command: a sentence each. */
+/** Runs of the audit log `log` as a command's result: one sentence each. */
 export function runListing(rows: AsyncIterable<RunAccount>, log: string): Listing<RunAccount, RunJson> {
   return listing({
     rows,
@@ -47,7 +47,7 @@ export function runListing(rows: AsyncIterable<RunAccount>, log: string): Listin
   });
 }
 
-/** Enough of a run's id to name it in most logs. */
+/** The digits of a run's id that identify it in most logs. */
 const SHORT_RUN = 8;
 
 const TONES: Readonly<Record<RunAccount['state'], Tone>> = {
@@ -74,7 +74,6 @@ function runToJson(account: RunAccount): RunJson {
   return { ...account, sentence: runSentence(account) };
 }
 
-/** One run of the audit log with its entries, as the result of a command. */
 export function runResult({
   account,
   entries,
@@ -98,14 +97,14 @@ export function runResult({
   return report({ json: { ...runToJson(account), entries }, document });
 }
 
-/** Characters of an entry's data to show; `--json` and `log list --raw` have all. */
+/** The maximum length of an entry's data; `--json` and `log list --raw` show all of it. */
 const MAX_DATA = 300;
 
 function shortened(text: string): string {
   return text.length <= MAX_DATA ? text : `${text.slice(0, MAX_DATA)}…`;
 }
 
-/** A time of the log without milliseconds. */
+/** A time of the log, without milliseconds. */
 function toTheSecond(at: string): string {
   return at.replace(/\.\d{3}Z$/, 'Z');
 }

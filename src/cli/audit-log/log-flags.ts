@@ -3,7 +3,6 @@ import { exportFormats } from '../../config/schema.ts';
 import { type FlagsOf, moment, replaceFlag } from '../flags/flags.ts';
 import { type Moment, parseMoment } from '../flags/times.ts';
 
-/** The flags of `log verify`. */
 export const verificationFlags = {
   checkpoint: string({ summary: 'An earlier checkpoint that the log must match.', helpValue: 'FILE' }),
   proof: string({
@@ -20,7 +19,6 @@ export const verificationFlags = {
 
 export type VerificationFlags = FlagsOf<typeof verificationFlags>;
 
-/** The flags of `log prove`. */
 export const proofFlags = {
   checkpoint: string({
     summary: 'A checkpoint that covers the entry. Default: a new checkpoint.',
@@ -35,7 +33,6 @@ export const proofFlags = {
 
 export type ProofFlags = FlagsOf<typeof proofFlags>;
 
-/** The flags of `log init`. */
 export const keyFlags = {
   name: string({
     summary: 'The name of the log in checkpoints, such as example.org/audit. Default: HOST/audit.',
@@ -52,7 +49,6 @@ export const keyFlags = {
 
 export type KeyFlags = FlagsOf<typeof keyFlags>;
 
-/** The flags of `log report`. */
 export const reportFlags = {
   since: moment({ summary: 'The start: a date or an age (7d).' }),
   until: moment({ summary: 'The end, exclusive: a date or an age.' }),
@@ -68,7 +64,6 @@ export const reportFlags = {
 
 export type ReportFlags = FlagsOf<typeof reportFlags>;
 
-/** The flags of `log export`. */
 export const exportFlags = {
   format: option({ options: exportFormats, required: true })({
     summary: 'The format of the records. jsonl outputs the lines of the log unchanged.',

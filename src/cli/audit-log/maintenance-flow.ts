@@ -29,15 +29,13 @@ export interface VerificationJson extends Pick<VerifiedLog, 'entries' | 'head' |
   readonly file?: string;
   /** The database of the log; absent for a log in a file. */
   readonly database?: string;
-  /** The file and the folder of the log, as far as other users may write them by their group. */
+  /** The file and the folder of the log, if members of their group may write to them. */
   readonly groupWritable?: readonly string[];
 }
 
 /** What `log verify --proof` prints with `--json`. */
 export interface VerifiedProofJson {
-  /** The number of the entry. */
   readonly seq: number;
-  /** The log that it is in. */
   readonly origin: string;
   /** The number of entries that the checkpoint of the proof covers. */
   readonly size: number;
@@ -48,9 +46,9 @@ export interface RotationJson {
   readonly dryRun: boolean;
   /** The file that was closed; null if there was nothing to rotate, and in a dry run. */
   readonly archive: string | null;
-  /** Files that were removed; in a dry run, that would be. */
+  /** Files that were removed, or would be in a dry run. */
   readonly removed: readonly string[];
-  /** With --remove-older-than: since when entries were kept, although they are older, and for which incidents and leases; null for none. */
+  /** With --remove-older-than: why older entries were kept, since when and for what; null for none. */
   readonly kept?: {
     readonly since: string;
     readonly incidents: readonly string[];
@@ -60,8 +58,8 @@ export interface RotationJson {
 
 /**
  * Verifies the configured log, and compares it with a checkpoint if one is given. A missing log at the
- * default path counts as empty: it is created by the first change. A log that the user named must exist.
- * @throws TokenctlError `audit_unavailable` for a named log that does not exist, and as {@link verifyLog}
+ * default path counts as empty: the first change creates it. An explicitly configured log must exist.
+ * @throws TokenctlError `audit_unavailable` if a configured log does not exist, and as {@link verifyLog}
  */
 export async function verificationFlow(
   runtime: Runtime,
@@ -78,9 +76,10 @@ export async function verificationFlow(
 }
 
 /**
- * Verifies the proof of an entry, without the log. The file next to it, with `.entry` added to its name, has the entry.
- *
- * @throws TokenctlError `log_broken` if the proof is not of this entry, `configuration` for an invalid file or key
+ * Verifies the proof of an entry, without the log. The entry is in the file next to it, with `.entry` added
+ * to its name.
+ * @throws TokenctlError `log_broken` if the proof is not for this entry, `configuration` for an invalid file
+ * or key
  */
 export async function proofVerificationFlow(
   runtime: Runtime,
@@ -99,7 +98,7 @@ export async function proofVerificationFlow(
 /** The public keys to verify a checkpoint with. */
 async function trustedKeys(runtime: Runtime, key: string | undefined): Promise<readonly string[]> {
   if (key === undefined) return await (await runtime.logKeys()).verifiers();
-  // A key has its id between plus signs. No file name looks like that.
+  // A key has its id between plus signs; file names do not look like that.
   if (/^[^+]+\+[0-9a-f]{8}\+/.test(key)) return [key];
   return textFile(key, 'file of public keys')
     .split('\n')
@@ -118,7 +117,7 @@ function placeOf({ configuration: { auditLog, auditLogNamed } }: Runtime): LogPl
   return { kind: 'file', name: file, exists: isThere, groupWritable };
 }
 
-/** The mode bit by which the members of the group may write. */
+/** The mode bit that allows the group to write. */
 const GROUP_WRITE = 0o020;
 
 /** The mode of the path; null if it does not exist. The log itself reports all other problems. */
@@ -181,7 +180,7 @@ function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place
   ];
 }
 
-/** What the hashes of a log cannot show, and the command that would. */
+/** What the hashes of a log cannot show, and the command that can. */
 function notChecked(entries: number, covered: number | null): Lines {
   return [
     unprovedText(entries, covered),
@@ -193,7 +192,7 @@ function notChecked(entries: number, covered: number | null): Lines {
   ];
 }
 
-/** What the hashes of a log cannot show, where a checkpoint covers these entries; null without one. */
+/** What the hashes of a log cannot show, if a checkpoint covers these entries; null for no checkpoint. */
 export function unprovedText(entries: number, covered: number | null): Line {
   if (covered === null)
     return warning`Not checked: whether entries are missing at the end, or all entries were rewritten.`;
@@ -203,8 +202,8 @@ export function unprovedText(entries: number, covered: number | null): Line {
 }
 
 /**
- * Closes the file of the log and continues in a new one. Then removes closed files that are older than an age.
- *
+ * Closes the file of the log and continues in a new one. Then removes closed files that are older than an
+ * age.
  * @param flags `remove-older-than` in milliseconds. Nothing is removed without it.
  * @throws TokenctlError as the operations
  */
@@ -251,7 +250,7 @@ export async function rotationFlow(
   });
 }
 
-/** Why older entries are still there, and what ends that. */
+/** Why older entries are kept, and what ends that. */
 function heldLines({ since, incidents, leases }: HeldEntries): Lines {
   return [
     warning`Kept all entries since ${secondText(since)} because the following need them:`,

@@ -35,7 +35,6 @@ export interface ReportRequest {
   readonly runtime: Runtime;
   readonly flags: ReportFlags;
   readonly json: boolean;
-  /** The program's version. */
   readonly version: string;
 }
 

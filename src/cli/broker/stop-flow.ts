@@ -11,11 +11,11 @@ import { endDueCommand } from '../leases/lease-text.ts';
 export interface RuleStopJson {
   readonly dryRun: boolean;
   readonly rule: string;
-  /** Whether it gives no tokens now; in a dry run, as it was before. */
+  /** Whether the rule is stopped now; in a dry run, whether it was before. */
   readonly stopped: boolean;
-  /** The ids of the leases of its tokens that live. */
+  /** The ids of the leases of its live tokens. */
   readonly leases: readonly string[];
-  /** What became of each token; null where nothing was to be ended, or could be tried. */
+  /** The result for each token; null if there was nothing to end, or no attempt was possible. */
   readonly ended: readonly EndedLease[] | null;
 }
 
@@ -24,16 +24,15 @@ interface RuleStop extends ChangeRequest {
   readonly isStopped: boolean;
 }
 
-/** What ended, or why nothing could be tried. */
+/** What ended, or why no attempt was possible. */
 interface Done {
   readonly ended: readonly EndedLease[] | null;
   readonly failure: TokenctlError | undefined;
 }
 
 /**
- * Plans to have a rule of the broker give no tokens, and to end those that live; or to let it give tokens again. That it is stopped is
- * recorded first: every broker with this audit log heeds it from then on, whether or not the controller can be reached.
- *
+ * Plans to stop a rule of the broker and to end its live tokens; or to resume it. The stop is recorded first:
+ * every broker with this audit log obeys it from then on, whether or not the controller is reachable.
  * @throws TokenctlError `configuration`, `not_found`; as the audit log.
  */
 export async function ruleStopFlow(request: RuleStop): Promise<PlannedChange<Done, RuleStopJson>> {
@@ -71,7 +70,7 @@ export async function ruleStopFlow(request: RuleStop): Promise<PlannedChange<Don
       const place = runtime.in({ context, progress: runtime.progress });
       try {
         const change = await begin(place);
-        // Those that were being made when it was stopped are among them.
+        // Includes tokens that were being created when it was stopped.
         const now = await livingOfRule(log, rule, change.description);
         const ended = await endLeases({ ...change, reason: reason ?? 'its rule was stopped' }, now);
         return { ended, failure: leftLeases(ended, `Run it again, or: ${endDueCommand(context)}`) };

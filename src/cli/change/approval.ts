@@ -10,12 +10,12 @@ import { refusalAhead } from '../../operations/scope/visibility.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { PlanFlags } from '../flags/flags.ts';
 
-/** The file of a plan's approval, where no other is named. */
+/** The default file of a plan's approval. */
 export function approvalPath(plan: string): string {
   return `${plan}.approval`;
 }
 
-/** An approval is a few lines. */
+/** An approval has only a few lines. */
 const MAX_APPROVAL_BYTES = 65_536;
 
 /** The text of an approval; null if there is no such file. Throws `configuration` if it cannot be read. */
@@ -33,7 +33,7 @@ function ruleOf(runtime: Runtime, context: string): ApprovalRule {
   return approvalRuleOf(runtime.configuration, context);
 }
 
-/** Whether the rule of two persons may apply to a saved plan. */
+/** Whether the four-eyes rule may apply to a saved plan. */
 export function needsTwoPersons(
   runtime: Runtime,
   { context, saved }: { context: string; saved: AnyPlan },
@@ -41,7 +41,7 @@ export function needsTwoPersons(
   return saved.requiresApproval === true || ruleOf(runtime, context).required;
 }
 
-/** Whether --require-approval is given; then an approver must be configured. */
+/** Whether --require-approval is given; an approver must then be configured. */
 export function requestedApproval(
   flags: PlanFlags,
   { runtime, context }: { runtime: Runtime; context: string },
@@ -54,7 +54,7 @@ export function requestedApproval(
   });
 }
 
-/** What is about to be done, for the rule of two persons. */
+/** The description of a change for the four-eyes rule. */
 export interface Guard {
   /** As a phrase: `revoking 296 tokens`. */
   readonly what: string;
@@ -62,7 +62,7 @@ export interface Guard {
   readonly alone: (rule: ApprovalRule) => boolean;
   /** The saved plan that is applied. */
   readonly saved?: AnyPlan | undefined;
-  /** The command that takes --plan and --plan-out; null without one for this. */
+  /** The command that takes --plan and --plan-out; null if there is none. */
   readonly command: 'tokens revoke' | 'incident lockdown' | 'tokens leases' | null;
   /** Without such a command: what to do instead, as a sentence. */
   readonly instead?: string;
@@ -74,8 +74,8 @@ interface GuardedChange extends Guard {
 }
 
 /**
- * Applies the rule of two persons.
- * @returns What the audit log records of it; undefined if one person may do it alone.
+ * Applies the four-eyes rule.
+ * @returns What the audit log records about it; undefined if one person may do it alone.
  * @throws TokenctlError `not_approved` if an approval is needed and no valid one is found; `usage` for
  * --break-glass without a reason; as {@link requireApproved}
  */
@@ -95,7 +95,7 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
   if (saved === undefined || flags.plan === undefined) throw notApproved(change, rule);
   const note = readApproval(flags['approval-file'] ?? approvalPath(flags.plan));
   if (note === null) throw notApproved(change, rule);
-  // The address is what the approver read; the controller may have others.
+  // The approver read this address; the controller may have others.
   if (saved.target['address'] !== description.address) {
     throw new TokenctlError(
       'not_approved',
@@ -113,7 +113,7 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
   });
 }
 
-/** What a dry run says if the change is refused without an approval; undefined if it would not be. */
+/** The refusal of a change without an approval, for a dry run; undefined if it would not be refused. */
 export async function approvalRefusal(approve: () => Promise<unknown>): Promise<TokenctlError | undefined> {
   const refusal = await approve().then(
     () => undefined,
@@ -124,7 +124,7 @@ export async function approvalRefusal(approve: () => Promise<unknown>): Promise<
   });
 }
 
-/** The revocation of tokens under the rule of two persons. */
+/** The four-eyes guard of a revocation. */
 export function revocationGuard(tokens: number, saved?: AnyPlan): Guard {
   return {
     saved,
@@ -134,7 +134,7 @@ export function revocationGuard(tokens: number, saved?: AnyPlan): Guard {
   };
 }
 
-/** What is done to several users at once under the rule of two persons: one user may be handled alone. */
+/** The four-eyes guard of a change to several users at once: one user may be handled alone. */
 export function usersGuard(what: string, users: number | 'all'): Guard {
   return { what, alone: () => users !== 'all' && users <= 1, command: null };
 }

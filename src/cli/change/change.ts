@@ -9,38 +9,35 @@ import { type Amount, type Report, report } from '../../reports/result.ts';
 import type { PlanFlags } from '../flags/flags.ts';
 import { approvalFor, approvalRefusal, type Guard } from './approval.ts';
 
-/** Where a change is planned and made, and its flags. */
 export interface ChangeRequest<Flags extends PlanFlags = PlanFlags> {
   readonly runtime: Runtime;
   readonly flags: Flags;
 }
 
-/** A question before a change. */
 export interface Question {
   /** The action as a phrase: `revoke 12 tokens`. */
   readonly act: string;
-  /** The answer to type, which requires reading the plan; empty where a click is enough, since nothing changes on the controller. */
+  /** The answer to type, which requires reading the plan; empty if a click is enough. */
   readonly type: string;
-  /** The name of the one object that is deleted, which is typed then. */
+  /** The name of the single object to delete, which must then be typed. */
   readonly object?: string;
-  /** Which one of several questions it is, and what it is about: `question 1 of 2: what can be undone later`. */
+  /** Its number among several questions, and its subject: `question 1 of 2: what can be undone later`. */
   readonly part?: string | undefined;
-  /** What the answer decides beyond that, and what comes after it, as a sentence. */
+  /** What else the answer decides, and what follows it, as a sentence. */
   readonly note?: string | undefined;
-  /** Of a lift: whether it restores what an earlier one left, and who stays deactivated after it, as a phrase. */
+  /** For a lift: whether it restores what an earlier one left, and who stays deactivated, as a phrase. */
   readonly lift?: { readonly givesBack: boolean; readonly stays: string | null };
   /** The number of tokens, if the question is about tokens. */
   readonly tokens?: number;
 }
 
-/** A question, below the plan that it is about. */
 export interface Asked extends Question {
   readonly plan: Document;
   /** The plan as --json prints it; only the console shows it. */
   readonly json?: unknown;
 }
 
-/** Where a plan was saved; null members without --plan-out. */
+/** Where a plan was saved. */
 export interface PlanFileJson {
   /** The file of --plan-out; null without it. */
   readonly planFile: string | null;
@@ -56,75 +53,71 @@ export interface Outcome<Done> {
   readonly file: PlanFileJson;
 }
 
-/** How a change reads once it ended. */
+/** The texts of a change that has ended. */
 export interface Ending extends Pick<Report, 'amount' | 'failure'> {
   readonly document: Document;
 }
 
-/** What an operation gets of its command. */
+/** What an operation gets from its command. */
 export type Begun = Change & { readonly onProgress: (progress: Progress) => void };
 
-/** A change as a value: what a flow read and plans, how that is done, and how it then reads. Whoever has it decides whether it is made. */
+/** A change as a value: what a flow planned, how to do it, and its text. The holder decides on doing it. */
 export interface PlannedChange<Done, Json, Asks = Question | 'unneeded' | null> {
-  /** What would be changed. */
   readonly plan: Document;
   /** The plan as --json prints it; only the console shows it. */
   readonly planJson?: unknown;
-  /** What is asked; null if there is nothing to do, and `unneeded` for what is done without a question. */
+  /** The question; null if there is nothing to do, and `unneeded` if no confirmation is needed. */
   readonly question: Asks;
-  /** What is asked next, about a part of the plan: without this answer, all but that part is done. */
+  /** The next question, about a part of the plan: without its answer, everything else is done. */
   readonly further?: Asked | undefined;
-  /** How much would be changed. */
   readonly amount?: Pick<Amount, 'what' | 'planned'> | undefined;
   /** The plan as rows, for `--csv`. */
   readonly csv?: Report['csv'];
   /** Throws what the target would refuse. */
   readonly require?: (() => void) | undefined;
-  /** What the target would refuse as far as that is known before it is tried; by default what `require` throws. */
+  /** The target's refusal, as far as it is known in advance; default: what `require` throws. */
   readonly refusal?: (() => TokenctlError | undefined) | undefined;
-  /** Whether the plan counts sessions: those of a cache that was not read are missing. */
+  /** Whether the plan counts sessions: those of an unread cache are missing. */
   readonly namesSessions?: boolean | undefined;
-  /** Whether it is made without a controller, in no context. */
+  /** Whether it is made without a controller or a context. */
   readonly isElsewhere?: boolean | undefined;
-  /** The rule of two persons; without it, one person may always make the change. */
+  /** The four-eyes guard; without it, one person may always make the change. */
   readonly guard?: Guard | undefined;
   readonly incomplete?: TokenctlError | undefined;
   /** Saves the plan to the file of --plan-out, and returns its digest. */
   readonly save?: ((path: string) => Promise<{ readonly digest: string }>) | undefined;
-  /** What is said after a plan that is not carried out: in a dry run, and where it is saved. */
+  /** Added to a plan that is not carried out: in a dry run, and if it is saved. */
   readonly preview?: Document | undefined;
-  /** How it ends if there is nothing to do; by default with the plan, which says so. */
+  /** The ending if there is nothing to do; default: the plan, which says so. */
   readonly nothing?: (() => Ending | Promise<Ending>) | undefined;
   /**
-   * Acts. `begin` opens the change, in another runtime where the credential was replaced; signals are caught from then on.
-   * `isWhole` is false without the answer to the question of `further`.
+   * Makes the change. `begin` opens it, in another runtime if the credential was replaced; signals are caught
+   * from then on. `isWhole` is false without the answer to the question of `further`.
    */
   act(begin: (working?: Runtime) => Promise<Begun>, isWhole: boolean): Promise<Done>;
   ended(done: Done): Ending | Promise<Ending>;
   json(outcome: Outcome<Done>): Json;
-  /** What follows in whichever way it ended: a change with a question of its own, or only the report. */
+  /** What follows, however it ended: a change with its own question, or only the report. */
   after?(report: Report<Json>): Promise<Planned<Json>>;
 }
 
-/** What a flow returns: a planned change, or its report where there is nothing to plan. */
+/** What a flow returns: a planned change, or its report if there is nothing to plan. */
 export type Planned<Json> = PlannedChange<unknown, Json> | Report<Json>;
 
-/** How far a change is: it has ended, or it waits for an answer. Nothing happens until that is given. */
+/** The state of a change: it has ended, or it waits for an answer. Nothing happens until then. */
 export type Step<Json> = { readonly report: Report<Json> } | Waiting<Json>;
 
-/** A change that waits for an answer. */
 export interface Waiting<Json> {
   readonly asked: Asked;
-  /** Goes on once it is confirmed. */
+  /** Continues after the confirmation. */
   goOn(): Promise<Step<Json>>;
-  /** Goes on without the answer, or throws why it was not given; absent where that is the end. */
+  /** Continues without the answer, or throws why it was not given; absent if nothing follows. */
   readonly without?: (refusal: Refusal) => Promise<Step<Json>>;
 }
 
 /** Why a question was not confirmed: another answer, or Ctrl-C. */
 type Refusal = TokenctlError & { readonly code: 'not_confirmed' | 'interrupted' };
 
-/** Whether an error says that a question was not confirmed. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof TokenctlError && (error.code === 'not_confirmed' || error.code === 'interrupted');
 }
@@ -134,15 +127,15 @@ const DRY_RUN = faint`Dry run. Nothing was changed.`;
 
 /** How a change is driven. */
 interface Driven extends ChangeRequest {
-  /** What is said below a plan that is only looked at; by default that it was a dry run. */
+  /** Added to a plan that is only viewed; default: that it was a dry run. */
   readonly afterPlan?: string;
 }
 
 /**
- * The first step of a change: it ends with the plan in a file (--plan-out), after a dry run, and where there is nothing to do; otherwise
- * it waits for the answer. Nothing is done without the approval that it needs.
- *
- * @throws TokenctlError `not_approved`, and what the target would refuse; the steps throw the errors of the operation.
+ * The first step of a change: it ends with the plan in a file (--plan-out), after a dry run, and if there is
+ * nothing to do; otherwise it waits for the answer. Nothing is done without the approval that it needs.
+ * @throws TokenctlError `not_approved`, and what the target would refuse; the steps throw the errors of the
+ * operation.
  */
 export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): Promise<Step<Json>> {
   if ('kind' in planned) return { report: planned };
@@ -241,7 +234,7 @@ function notMore({ code, cause }: Refusal): TokenctlError {
 }
 
 /**
- * Carries a change out to its end.
+ * Runs a change to its end.
  * @param confirm Shows the plan, and returns once it is confirmed; by default no one is asked.
  * @throws TokenctlError `not_confirmed`, and as {@link firstStep} and its steps.
  */
@@ -261,12 +254,12 @@ export async function carryOut<Json>(
   return step.report;
 }
 
-/** Why a change is made: as it is said now, else as the maker of its plan said it. */
+/** The reason for a change: the given one, otherwise the one saved in its plan. */
 function accountOf(flags: PlanFlags, saved: AnyPlan | undefined): Pick<PlanFlags, 'reason' | 'ticket'> {
   return { reason: flags.reason ?? saved?.reason, ticket: flags.ticket ?? saved?.ticket };
 }
 
-/** Nothing to do needs no approval; but a plan that was applied before is refused. */
+/** An empty plan needs no approval; but a plan that was already applied is refused. */
 async function ignoringMissingApproval(approve: () => Promise<unknown>): Promise<void> {
   try {
     await approve();
@@ -277,7 +270,7 @@ async function ignoringMissingApproval(approve: () => Promise<unknown>): Promise
 
 type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
 
-/** The members of a report that was not made (names with spaces), all null: `--json` has them as well. */
+/** The members of a report that was not made (names separated by spaces), all null for `--json`. */
 export function notMade<const Names extends string>(names: Names): { readonly [Name in Words<Names>]: null } {
   return Object.fromEntries(names.split(' ').map((name) => [name, null])) as {
     readonly [Name in Words<Names>]: null;

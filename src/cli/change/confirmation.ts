@@ -19,7 +19,7 @@ export interface Confirmation {
   confirm(asked: Asked): Promise<void>;
 }
 
-/** Decides how a change is confirmed. Checks nothing yet, because what is wrong with a file is reported first. */
+/** Decides how a change is confirmed. Checks nothing yet, because errors in files are reported first. */
 export function confirmationFrom(
   flags: ChangeFlags & { readonly 'plan-out'?: string | undefined; readonly json?: boolean | undefined },
   options: AskOptions = {},
@@ -47,7 +47,7 @@ export function confirmationFrom(
   };
 }
 
-/** A plan that is carried out, once it is confirmed: what will be done, above what was done. */
+/** The plan of a confirmed change: what will be done, above what was done. */
 function toCome(plan: Document): Document {
   const will = (text: Text) =>
     typeof text === 'string'
@@ -66,8 +66,8 @@ function toCome(plan: Document): Document {
 }
 
 /**
- * Prints a plan where the result will go: on stdout, or with --json on stderr. If stdout is no terminal, a user who is asked
- * sees it on stderr as well.
+ * Prints a plan where the result will go: on stdout, or with --json on stderr. If stdout is not a terminal, a
+ * user who is asked also sees it on stderr.
  */
 async function showPlan(plan: Document, { json, asks }: { json: boolean; asks: boolean }) {
   const streams = [
@@ -80,9 +80,9 @@ async function showPlan(plan: Document, { json, asks }: { json: boolean; asks: b
   }
 }
 
-/** Where an answer comes from. */
+/** The source of an answer. */
 interface AskOptions {
-  /** Standard input is data: the answer comes from the terminal of the process. */
+  /** Standard input is data: the answer is read from the process's terminal. */
   readonly inputIsData?: boolean;
 }
 
@@ -95,7 +95,7 @@ export function canAsk({ inputIsData = false }: AskOptions = {}): boolean {
   return terminal !== null;
 }
 
-/** The terminal of the process as a file descriptor; null if it has none. */
+/** The process's terminal as a file descriptor; null if it has none. */
 function openTerminal(): number | null {
   try {
     return openSync('/dev/tty', 'r');
@@ -105,7 +105,7 @@ function openTerminal(): number | null {
 }
 
 /**
- * Asks on the terminal (on stderr, so that stdout stays the result's). The question is printed unchanged;
+ * Asks on the terminal (on stderr, to keep stdout for the result). The question is printed unchanged;
  * `hidden` hides the input. Throws `interrupted` on Ctrl-C, `not_confirmed` if the input ends without an
  * answer.
  */

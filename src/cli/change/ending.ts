@@ -5,19 +5,18 @@ import { bad, faint, type Line, usual } from '../../reports/document.ts';
 import type { Amount } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 
-/** How an operation ended, from its report. */
 interface Ending {
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
   /** What is left, as a phrase. */
   readonly left: string;
-  /** Whether anything failed, or was found by the verification. */
+  /** Whether anything failed or remained after the verification. */
   readonly open: boolean;
-  /** What to do about what is open, where running the command again does not finish it. */
+  /** What to do about it, if running the command again does not finish it. */
   readonly hint?: string | undefined;
 }
 
-/** What to do where the same again finishes it. */
+/** What to do if running the same command again finishes it. */
 export const GO_ON = 'Run the same command again to finish.';
 
 /** The failure of an operation that did not finish; undefined if it did. */
@@ -45,7 +44,7 @@ const MARKS: Readonly<Record<StepReport['result'], string>> = {
   not_tried: 'NOT TRIED',
 };
 
-/** Steps as an amount: those that were done, now or before. */
+/** The number of steps that were done, now or before. */
 export function stepAmount(steps: readonly StepReport[]): Amount {
   const done = steps.filter(({ result }) => result === 'done' || result === 'unchanged').length;
   return { what: 'step', planned: steps.length, done };
@@ -55,12 +54,12 @@ export function stepLines(steps: readonly StepReport[]): Line[] {
   return steps.map(({ result, message }) => ({ mark: MARKS[result], text: message }));
 }
 
-/** How many seconds an operation took, after what it did. */
+/** The duration of an operation, appended to its result. */
 export function tookText(seconds: number): string {
   return `in ${seconds.toFixed(1)} s`;
 }
 
-/** Where the audit log has what was done. */
+/** The run in the audit log. */
 export function runLine(run: string | null): ReturnType<typeof usual> | null {
   return run === null ? null : usual(faint`Audit log: run ${run}.`.text);
 }
@@ -76,7 +75,7 @@ export function firstOf<Item, One extends Line>(
   return more <= 0 ? shown : [...shown, `and ${countText(more, 'more', 'more')}`];
 }
 
-/** What failed of a kind, and why. */
+/** The failures of a kind, with reasons. */
 export function failedLines(
   name: string,
   failed: readonly { readonly tokenId: number; readonly reason: string }[],
@@ -89,7 +88,7 @@ export function failedLines(
   ];
 }
 
-/** The failure of an account that sees only part of what was selected. */
+/** The failure for an account that does not see the whole selection. */
 export function notSeenFailure(message: string, viewer: Viewer): TokenctlError {
   return new TokenctlError('partly_done', message, { hint: fullViewHint(viewer) });
 }

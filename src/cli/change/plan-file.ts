@@ -18,7 +18,7 @@ import {
 import { jsonIn, type PlanFlags, requireReadable } from '../flags/flags.ts';
 import { requestedApproval } from './approval.ts';
 
-/** The largest file that is read, in bytes: 100,000 tokens take about 35 MB, without long descriptions. */
+/** The maximum file size, in bytes: 100,000 tokens take about 35 MB, without long descriptions. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 const planned = z.array(
@@ -52,7 +52,7 @@ const common = {
 
 const names = z.array(z.string());
 
-/** Whose names these were: a plan is for these, by id, and not for whoever has the name when it is applied. */
+/** The holders of the names: a plan applies to them, by id, not to later holders of the names. */
 const bound = z.array(
   z.strictObject({
     id: z.number().int().positive(),
@@ -126,7 +126,7 @@ export async function writePlanFile(
   return saved;
 }
 
-/** Saves a lockdown to a new file that only its owner can read. Throws `configuration` if that cannot be. */
+/** Saves a lockdown to a new file that only its owner can read. Throws `configuration` if it cannot. */
 export async function writeLockdownFile(
   runtime: Runtime,
   options: Pick<SavedLockdown, 'scope' | 'measures' | 'lasts' | 'selection'> & {
@@ -142,8 +142,7 @@ export async function writeLockdownFile(
 }
 
 /**
- * Saves the new end of a lease to a new file that only its owner can read.
- *
+ * Saves a lease's new end to a new file that only its owner can read.
  * @throws TokenctlError `configuration` for a file that exists or cannot be written.
  */
 export async function writeExtensionFile(
@@ -197,7 +196,7 @@ function writeNew(path: string, plan: AnyPlan): void {
   }
 }
 
-/** Reads a saved plan of any kind. Throws `configuration` for what is no plan, or was changed since. */
+/** Reads a saved plan of any kind. Throws `configuration` if it is not a plan, or was edited. */
 export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan {
   requireReadable(path, what);
   const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;
@@ -206,10 +205,10 @@ export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan 
       hint: 'Create a plan with `tokenctl tokens revoke --plan-out FILE`.',
     });
   }
-  // An absent member is no member, for the digest and for the types.
+  // The digest and the types require an absent member to be missing.
   const { requiresApproval, ...others } = saved;
   const plan: AnyPlan = { ...others, ...(requiresApproval && { requiresApproval }) };
-  // The words of a lockdown or an extension follow from the rest: others would show an approver something else than what is done.
+  // The words of a lockdown or an extension are derived from the rest: others would mislead an approver.
   const isWorded =
     plan.format === 'tokenctl-plan' ||
     (plan.format === 'tokenctl-extension-plan'
@@ -223,7 +222,7 @@ export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan 
   );
 }
 
-/** Whether the ids of a lockdown are those of the names that an approver is shown, and of no others. */
+/** Whether a lockdown has exactly the ids of the names that an approver is shown. */
 function hasNamesOf({ scope, measures }: Pick<SavedLockdown, 'scope' | 'measures'>): boolean {
   const areSame = (shown: readonly string[], of: readonly { readonly name: string }[] = []) =>
     isDeepStrictEqual(new Set(shown), new Set(of.map(({ name }) => name)));
@@ -231,32 +230,28 @@ function hasNamesOf({ scope, measures }: Pick<SavedLockdown, 'scope' | 'measures
   return (!('names' in scope) || areSame(scope.names, scope.bound)) && areSame(keepActive, keepActiveBound);
 }
 
-/** Reads the saved plan of a revocation. Throws as {@link readAnyPlan}; `usage` for that of a lockdown. */
+/** Reads a saved revocation. Throws as {@link readAnyPlan}; `usage` for another kind of plan. */
 export function readPlanFile(path: string): SavedPlan {
   const plan = readAnyPlan(path);
   if (plan.format === 'tokenctl-plan') return plan;
   throw notOfThis(path, plan);
 }
 
-/**
- * Reads the saved extension of a lease.
- *
- * @throws TokenctlError as {@link readAnyPlan}; `usage` for another plan.
- */
+/** Reads the saved extension of a lease. Throws as {@link readAnyPlan}; `usage` for another plan. */
 export function readExtensionFile(path: string): SavedExtension {
   const plan = readAnyPlan(path);
   if (plan.format === 'tokenctl-extension-plan') return plan;
   throw notOfThis(path, plan);
 }
 
-/** What plans are of, and the commands that take them. */
+/** The kinds of plans, and the commands that take them. */
 const KINDS = {
   'tokenctl-plan': ['a revocation', 'tokens revoke'],
   'tokenctl-lockdown-plan': ['a lockdown', 'incident lockdown'],
   'tokenctl-extension-plan': ['an extension', 'tokens leases'],
 } as const;
 
-/** The refusal of a plan that another command takes. */
+/** The refusal of a plan for another command. */
 export function notOfThis(path: string, { format }: AnyPlan): TokenctlError {
   const [kind, command] = KINDS[format];
   return new TokenctlError('usage', `${path} is a plan for ${kind}`, {

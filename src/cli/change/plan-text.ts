@@ -7,14 +7,14 @@ import { countText, printable } from '../../reports/tables/text.ts';
 
 type Place = Pick<TargetDescription, 'address' | 'context' | 'identity' | 'standby'>;
 
-/** Where a plan would be carried out. */
+/** The place where a plan would be carried out. */
 export function placeText(description: Place): string {
   const { address, context, identity } = description;
   const standby = standbyText(description);
   return `At ${address} (context ${context}, as ${identity.username}).${standby === null ? '' : ` ${standby}.`}`;
 }
 
-/** The same as a line; the pages of the console name the context and have its address. */
+/** The same as a line. Console pages show only the context's name, because they have its address. */
 export function placeLine(description: Place): Line {
   const standby = standbyText(description);
   return {
@@ -26,7 +26,7 @@ export function placeLine(description: Place): Line {
 
 const MAX_TALLY_LINES = 5;
 
-/** The first lines of a tally, largest first, and the sum of the rest. */
+/** The largest counts of a tally, and the sum of the rest. */
 export function tally(by: string, tallies: readonly Tally[], unit = 'token'): Part {
   const rest = tallies.slice(MAX_TALLY_LINES);
   const left = rest.reduce((total, { count }) => total + count, 0);
@@ -46,7 +46,7 @@ export function idsText(ids: readonly number[]): string {
   return someOf(ids, 10);
 }
 
-/** The answer that repeats a name; another one for a name that cannot be typed or is shown escaped. */
+/** The answer that repeats a name; another one for a name that is displayed escaped or cannot be typed. */
 export function typedName(name: string, other: number | string): string {
   return printable.value(name) === name.trim() ? name.trim() : String(other);
 }

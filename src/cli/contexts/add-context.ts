@@ -20,7 +20,7 @@ import { requireReadable } from '../flags/flags.ts';
 import type { AddContextFlags, CredentialFlags, DatabaseFlags } from './context-flags.ts';
 import { type ContextJson, contextToJson } from './context-view.ts';
 
-/** What `context add` prints with `--json`: the context, and the file that it is in. */
+/** What `context add` prints with `--json`: the context, and its file. */
 export type AddedContextJson = ContextJson & { readonly file: string };
 
 export interface ContextRequest {
@@ -62,7 +62,7 @@ export async function contextFlow(request: ContextRequest): Promise<Report<Added
   });
 }
 
-/** How reports over REST come to name a database; nothing where a context names it already. */
+/** How contexts over REST can name a database; empty if a context already does. */
 function restText(configuration: Configuration, name: string): string | false {
   if (restContextsOf(configuration, name).length > 0) return false;
   const rest = Object.entries(configuration.contexts).flatMap(([other, { url }]) =>
@@ -74,7 +74,7 @@ function restText(configuration: Configuration, name: string): string | false {
   );
 }
 
-/** The context of the flags, without its credential. */
+/** The context from the flags, without its credential. */
 function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
   const { url, username, component, 'ca-file': caFile, 'verify-ssl': verifyTls } = flags;
   const database = takeDatabase(flags, environment);
@@ -94,7 +94,7 @@ function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
   });
 }
 
-/** Refuses now what every command would refuse in this context. Throws `usage`. */
+/** Refuses what every command would refuse in this context. Throws `usage`. */
 export function requireSecure(outline: NamedContext): void {
   try {
     insecureWarning(outline);
@@ -107,8 +107,8 @@ export function requireSecure(outline: NamedContext): void {
 }
 
 /**
- * Requires the context of --database-context to be one of a database. The schema checks it too, with the name
- * of the file. Throws `usage`.
+ * Requires the context of --database-context to be a database context. The schema also checks this, with the
+ * name of the file. Throws `usage`.
  */
 export function requireDatabaseContext({ contexts }: Configuration, context: NamedContext): void {
   const name = context.database === undefined ? context.databaseContext : undefined;
@@ -148,10 +148,10 @@ interface CredentialRequest {
 const SOURCES = ['file', 'env', 'stdin'] as const;
 
 /**
- * Reads a credential: a reference to a file or an environment variable, or the credential itself from stdin or a prompt,
- * which is then stored in a file with mode 0600.
- *
- * @throws TokenctlError `usage` without a credential or with several, `configuration` for a file that others can read
+ * Reads a credential: a reference to a file or an environment variable, or the credential itself from stdin
+ * or a prompt, which is then stored in a file with mode 0600.
+ * @throws TokenctlError `usage` without a credential or with several, `configuration` for a file that others
+ * can read
  */
 async function takeCredential(request: CredentialRequest): Promise<Credential> {
   const { kind, source } = chosen(request);
@@ -229,8 +229,8 @@ async function referenceFor(
 }
 
 /**
- * The database of the flags; undefined without them. A file is read now, so that its errors are reported now.
- * Throws `configuration` for a missing file, or a file that others can read.
+ * The database of the flags; undefined without them. A file is read now, to report its errors now. Throws
+ * `configuration` for a missing file, or a file that others can read.
  */
 function takeDatabase(flags: DatabaseFlags, environment: Environment): DatabaseSetting | undefined {
   const { database, 'database-file': file, 'database-env': env } = flags;

@@ -8,7 +8,7 @@ import { type Report, report } from '../../reports/result.ts';
 import { expiryText } from '../../reports/tables/text.ts';
 import type { OpenLeases } from '../leases/lease-text.ts';
 
-/** What is known of the caller without a check. */
+/** The facts about the caller that need no check. */
 type Identity = Omit<CheckedTarget, 'warnings' | 'capabilities'>;
 
 /** What `whoami` prints with `--json`. */
@@ -59,7 +59,7 @@ export function checkResult(checked: ContextCheckJson): Report<ContextCheckJson>
   });
 }
 
-/** What it cannot do, and where the REST API is what lacks it, what can. */
+/** What it cannot do, and what can, if only the REST API lacks it. */
 function unableText({ capabilities, credential, databaseContext }: CheckedTarget, unable: readonly string[]) {
   if (credential === 'database_role' || (capabilities.refreshTokens && capabilities.sessions)) {
     return unable.join(', ');
@@ -92,7 +92,7 @@ export function identityResult(checked: Identity): Report<IdentityJson> {
   });
 }
 
-/** How its version stands to those that were tried, and what is assumed of which nothing was seen. */
+/** How its version relates to the tested ones, with the assumptions about untested effects. */
 function triedFacts({ compatibility, dialect, version }: Identity) {
   return [
     ['Tested', compatibility.text],
@@ -100,7 +100,7 @@ function triedFacts({ compatibility, dialect, version }: Identity) {
   ] as const;
 }
 
-/** When the own token expires; null without one. */
+/** When the own token expires; null if there is none. */
 function expiryOf({ credential, ownToken: own }: Identity): string | null {
   if (credential !== 'token') return null;
   if (own === null) return 'unknown: this target does not list the token of this context';
@@ -134,7 +134,7 @@ function answersText({ dialect, version, credential }: CheckedTarget): string {
   return `the tables of ${dialect === 'service' ? "tokenctl's own service" : `a ${dialect}`}`;
 }
 
-/** Who the caller is, with the role. */
+/** The caller, with the role. */
 export function identityText({
   identity: { username, isSuperuser, isSystemAuditor },
   visibility,

@@ -1,7 +1,7 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { accountFlags, changeFlags, type FlagsOf, inGroup } from '../flags/flags.ts';
 
-/** The location of a new context's credential, which is never an argument itself. */
+/** The location of a new context's credential, which is never itself an argument. */
 const credentialFlags = inGroup('CREDENTIAL', {
   'token-file': string({
     summary: 'Read the token from this file. Only you may have access to it.',
@@ -55,7 +55,6 @@ const transportFlags = {
 const databaseContextSummary =
   'An existing database context of the same controller, used in printed commands.';
 
-/** The flags of `login`. */
 export const loginFlags = {
   name: string({
     summary: 'The name of the context. Default: the existing name, or the first part of the host name.',
@@ -85,7 +84,6 @@ export const loginFlags = {
 
 export type LoginFlags = FlagsOf<typeof loginFlags>;
 
-/** The flags of `context add`. */
 export const addContextFlags = {
   url: string({
     summary: 'The address of the controller.',

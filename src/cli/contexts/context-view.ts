@@ -11,7 +11,6 @@ import { countText } from '../../reports/tables/text.ts';
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;
 
-/** A listed context with its groups. */
 export type ListedContext = ContextJson & { readonly groups: readonly string[] };
 
 /** What `context show` prints with `--json`. */
@@ -20,7 +19,7 @@ export type ShownContextJson = ListedContext & { readonly jobs: readonly string[
 /** What `context use` prints with `--json`. */
 export interface ChosenContextJson {
   readonly currentContext: string;
-  /** The context that an environment variable selects instead; null without one. */
+  /** The context that an environment variable selects instead; null if none does. */
   readonly overriddenBy: string | null;
 }
 
@@ -37,10 +36,10 @@ interface RestContextJson {
   readonly kind: 'rest';
   readonly url: string;
   readonly username?: string | undefined;
-  /** The location of the credential; null without one. */
+  /** The location of the credential; null if there is none. */
   readonly credential: ({ readonly kind: 'token' | 'password' } & SecretReference) | null;
   readonly caFile?: string | undefined;
-  /** The proxy of the context: `none`, its URL or where that is kept; absent for that of the environment. */
+  /** The proxy of the context: `none`, its URL or the location of that; absent if the environment decides. */
   readonly proxy?: RestContext['proxy'];
   readonly verifyTls: boolean;
   /** The selected component of a platform; absent for all components. */
@@ -162,14 +161,13 @@ function databasesText(named: RestContext['databaseContext']): string | undefine
     .join(', ');
 }
 
-/** The rule of two persons, where it is in force. */
+/** The four-eyes rule, if it is in force. */
 function approvalText(configuration: Configuration, name: string): string | undefined {
   const { required, aloneUpTo, approvers } = approvalRuleOf(configuration, name);
   if (!required) return undefined;
   return `by ${Object.keys(approvers).join(' or ')}, for more than ${countText(aloneUpTo, 'token')}`;
 }
 
-/** A context of the configuration, as a command's result. */
 export function shownContextResult(
   configuration: Configuration,
   context: NamedContext,

@@ -12,9 +12,7 @@ import { endTokens, leftText, unseenText } from './login-tokens.ts';
 /** What `context remove` prints with `--json`. */
 export interface RemovedContextJson {
   readonly name: string;
-  /** The configuration file. */
   readonly file: string;
-  /** The groups that it was in. */
   readonly groups: readonly string[];
   readonly wasCurrent: boolean;
   /** The file of the stored credential that was deleted; null if none was. */
@@ -29,13 +27,12 @@ export interface RemovedContextJson {
 export interface RenamedContextJson {
   readonly name: string;
   readonly renamedFrom: string;
-  /** The configuration file. */
   readonly file: string;
 }
 
 /**
- * Removes a context from the configuration file, and the credential that `context add` stored for it. The
- * tokens that `login` made for it are revoked before; it is removed all the same where they cannot be.
+ * Removes a context from the configuration file, and the credential that `context add` stored for it. First
+ * revokes the tokens that `login` created for it; the context is removed even if that fails.
  * @throws TokenctlError as `removeContext` does; `partly_done` if the credential cannot be deleted.
  */
 export async function removalFlow(

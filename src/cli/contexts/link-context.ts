@@ -8,23 +8,20 @@ import { type Report, report } from '../../reports/result.ts';
 
 /** What `context link` prints with `--json`. */
 export interface LinkedContextJson {
-  /** The context over REST. */
   readonly name: string;
-  /** The context of its database. */
   readonly databaseContext: string;
-  /** The configuration file. */
   readonly file: string;
-  /** False if it was named before. */
+  /** False if they were already linked. */
   readonly changed: boolean;
-  /** The id of the installation that both name; null where one of them names none. */
+  /** The installation id that both report; null if one of them reports none. */
   readonly installUuid: string | null;
 }
 
 /**
- * Names the context of a database in the context over REST of the same controller. Both are asked for the id of their installation.
- *
- * @throws TokenctlError `usage` for contexts of the wrong kind, of two installations, or of a platform with both its components;
- * `not_found`, and as the targets' descriptions. Nothing is written then.
+ * Sets a database context in the REST context of the same controller. Both are asked for their installation
+ * id.
+ * @throws TokenctlError `usage` for contexts of the wrong kind, of two installations, or of a platform with
+ * both its components; `not_found`, and as the targets' descriptions. Nothing is written then.
  */
 export async function linkFlow(
   runtime: Runtime,

@@ -39,46 +39,44 @@ import {
 /** What `login` prints with `--json`. */
 export interface LoginJson {
   readonly dryRun: boolean;
-  /** The name of the context. */
   readonly context: string;
   readonly address: string;
   readonly identity: TargetDescription['identity'];
-  /** The id of the new token; null if none was made: with --browser, or in a dry run. */
+  /** The id of the new token; null if none was created: with --browser, or in a dry run. */
   readonly tokenId: number | null;
   /** The tokens of earlier logins that it revoked. */
   readonly revoked: readonly number[];
   /** The tokens of earlier logins that may still be valid. */
   readonly left: readonly number[];
-  /** When the new token expires; null if none was made. */
+  /** When the new token expires; null if none was created. */
   readonly expires: Date | null;
   /** The file with the token; null in a dry run. */
   readonly tokenFile: string | null;
-  /** The configuration file. */
   readonly file: string;
-  /** The context that the environment selects instead of this one; null without one. */
+  /** The context that the environment selects instead of this one; null if none. */
   readonly overriddenBy: string | null;
 }
 
 export interface LoginRequest {
   readonly configuration: Configuration;
   readonly environment: Environment;
-  /** As the user gave it: the scheme may be missing. */
+  /** As entered by the user: the scheme may be missing. */
   readonly address: string | undefined;
   readonly flags: LoginFlags;
   readonly version: string;
 }
 
-/** The name of the variable in which the runtime of a login finds what was typed; it is in no environment of a process. */
+/** The variable that passes the typed secret to the runtime of a login; not in any process environment. */
 const TYPED = 'TOKENCTL_LOGIN';
 
 /**
- * Logs in to a controller with a password, makes a token, stores it, tries it, and makes a context of it the current one. With
- * `--browser`, the user makes the token. Nothing is kept of the password, and nothing is written before the controller has
- * accepted it. A second login at the same address replaces the token of the context, revokes the one that the earlier login made,
- * and leaves its other settings. Before a token is used, the configuration has its id: whatever is interrupted, the next login ends it.
- *
- * @throws TokenctlError `usage`, `interrupted`, `credentials_refused`, `permission_refused`, `audit_unavailable` with nothing changed;
- * `partly_done` if a token was made that does not work
+ * Logs in to a controller with a password, creates a token, stores it, tests it, and makes its context the
+ * current one. With `--browser`, the user creates the token. The password is not kept, and nothing is written
+ * before the controller has accepted it. A second login at the same address replaces the token of the
+ * context, revokes the one from the earlier login, and keeps the other settings. The configuration has a
+ * token's id before the token is used: after any interruption, the next login ends it.
+ * @throws TokenctlError `usage`, `interrupted`, `credentials_refused`, `permission_refused`,
+ * `audit_unavailable` with nothing changed; `partly_done` if a token was created that does not work
  */
 export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson>> {
   const { configuration, environment, flags } = request;
@@ -186,7 +184,7 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
   }
 }
 
-/** Refuses the flags that name the place of other commands: a login makes its own context. Throws `usage`. */
+/** Refuses the flags that select a context for other commands: a login creates its own. Throws `usage`. */
 export function requireNoPlace(flags: {
   readonly context?: string | undefined;
   readonly 'database-file'?: string | undefined;
@@ -202,7 +200,7 @@ export function requireNoPlace(flags: {
   });
 }
 
-/** Everything that will be asked, before the first question. */
+/** Checks that every necessary question can be asked, before the first one. */
 function requireAnswers({ address, flags }: LoginRequest): void {
   const isGiven = flags['password-file'] !== undefined || flags['password-stdin'] === true;
   const missing = [
@@ -228,7 +226,7 @@ export function addressOf(text: string): string {
   });
 }
 
-/** The context without a credential: what an earlier one of the same address says, and the flags over it. */
+/** The context without a credential: an earlier one with the same address, overridden by the flags. */
 function outlineOf(url: string, { configuration, environment, flags }: LoginRequest): NamedRestContext {
   const same = Object.entries(configuration.contexts).flatMap(([name, context]) =>
     context.url !== undefined && isSameAddress(context.url, url) && name !== ENVIRONMENT_CONTEXT
@@ -265,7 +263,7 @@ function isSameAddress(one: string, other: string): boolean {
   return new URL(one).href.replace(/\/$/, '') === new URL(other).href.replace(/\/$/, '');
 }
 
-/** The first part of the host's name, unless another context has it or it is an IP address. */
+/** The first label of the host name, unless another context has it or it is an IP address. */
 function nameOf(url: string, { contexts, groups }: Configuration): string {
   const { hostname: host, port } = new URL(url);
   const short = /^[a-z][a-z0-9-]*/i.exec(host)?.[0];
@@ -275,7 +273,7 @@ function nameOf(url: string, { contexts, groups }: Configuration): string {
 
 interface Answer {
   readonly secret: Secret;
-  /** The user whose password it is; undefined for a token. */
+  /** The user of the password; undefined for a token. */
   readonly username?: string | undefined;
 }
 
@@ -294,7 +292,7 @@ async function typed(url: string, { flags, environment }: LoginRequest): Promise
   return { username, secret: secretFrom(password, isPiped ? 'The input on stdin' : 'The input') };
 }
 
-/** For single sign-on, where there is no password. */
+/** For single sign-on, which has no password. */
 async function pasted(url: string): Promise<Answer> {
   writeNotice(
     `Log in to ${url} in a browser, create a personal access token for your user there, and paste it here.`,
@@ -306,17 +304,16 @@ function scopeOf(flags: LoginFlags): 'read' | 'write' {
   return flags.scope ?? 'write';
 }
 
-/** The tokens that earlier logins made for a context. */
 function earlierTokens(context: Configuration['contexts'][string] | undefined): readonly number[] {
   return context?.url === undefined ? [] : (context.loginTokens ?? []);
 }
 
-/** Revokes the tokens of earlier logins, once the new one is stored, and says what is left of them. */
+/** Revokes the tokens of earlier logins, after the new one is stored, and reports which remain. */
 async function endEarlier(
   runtime: Runtime,
   login: {
     readonly earlier: readonly number[];
-    /** The new token; null for one that was pasted. */
+    /** The new token; null for a pasted one. */
     readonly made: number | null;
     readonly flags: LoginFlags;
     readonly file: string;
@@ -325,7 +322,7 @@ async function endEarlier(
   },
 ) {
   const { earlier, made, flags, file, context, isAgain } = login;
-  // A token that was pasted can be the one of the earlier login.
+  // A pasted token can be the one from the earlier login.
   const inUse = made === null ? await (await runtime.target()).ownTokenIds() : [made];
   const ended = await endTokens(runtime, { ids: earlier.filter((id) => !inUse.includes(id)), flags });
   const stay = [...ended.left, ...inUse.filter((id) => id === made || earlier.includes(id))];
@@ -346,7 +343,7 @@ async function endEarlier(
   return { ended, said };
 }
 
-/** Makes a token, tries it, and only then puts it in the place of an earlier one. */
+/** Creates a token and tests it before it replaces an earlier one. */
 async function makeToken(
   runtime: Runtime,
   { flags, path, beforeUse }: { flags: LoginFlags; path: string; beforeUse: (id: number) => void },

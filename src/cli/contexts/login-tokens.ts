@@ -6,28 +6,28 @@ import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import type { AccountFlags } from '../flags/flags.ts';
 import { revocationEnding } from '../revocation/revocation-ending.ts';
 
-/** How the description of each login's token begins. */
+/** The prefix of the description of each login's token. */
 const MADE_BY_LOGIN = 'tokenctl on ';
 
-/** The description of the tokens that logins on this machine make. */
+/** The description of tokens created by logins on this machine. */
 export const LOGIN_DESCRIPTION = `${MADE_BY_LOGIN}${hostname()}`;
 
-/** What became of tokens that logins made. */
+/** The results for tokens that logins created. */
 export interface EndedTokens {
-  /** Those that are not listed any more, ascending. */
+  /** No longer listed, ascending. */
   readonly ended: readonly number[];
-  /** Those that may be valid, ascending. */
+  /** Possibly valid, ascending. */
   readonly left: readonly number[];
-  /** Those that this account does not see, ascending: they are gone, or another user's. */
+  /** Not visible to this account, ascending: deleted, or another user's. */
   readonly unseen: readonly number[];
-  /** Why some may be valid; null if none is. */
+  /** Why some may be valid; null if none are. */
   readonly why: string | null;
 }
 
 /**
- * Revokes tokens that logins made, the one of the caller last, recorded as any revocation. A token of another
- * user, or with another description, is left: its id may have been given again by a controller that was set
- * up anew. Where the target fails, the tokens are left, with the reason.
+ * Revokes tokens that logins created, the caller's last, recorded like any revocation. A token of another
+ * user, or with another description, is skipped: a reinstalled controller may have reused its id. If the
+ * target fails, the tokens remain, with the reason.
  * @throws TokenctlError `audit_unavailable` with nothing changed, `outcome_unrecorded`, `interrupted`
  */
 export async function endTokens(
@@ -52,7 +52,7 @@ export async function endTokens(
       if (failure !== undefined) return { ended: [], left: all, unseen: [], why: failure.message };
     }
     const unlisted = all.filter((id) => !own.includes(id) && !foreign.includes(id));
-    // Other accounts do not see a token that exists.
+    // Other accounts may not see an existing token.
     const unseen = description.identity.isSuperuser || description.identity.isSystemAuditor ? [] : unlisted;
     const why = foreign.length === 0 ? null : 'it is not a login token of this user';
     const ended = all.filter((id) => !foreign.includes(id) && !unseen.includes(id));
@@ -65,14 +65,14 @@ export async function endTokens(
 
 const UNRECORDED: ReadonlySet<string> = new Set(['audit_unavailable', 'outcome_unrecorded', 'interrupted']);
 
-/** Says which tokens may be valid, with the command that ends them; null if none is. */
+/** The tokens that may be valid, with the command that ends them; null if there are none. */
 export function leftText({ left, why }: Pick<EndedTokens, 'left' | 'why'>): string | null {
   if (left.length === 0) return null;
   const named = `${left.length === 1 ? 'Token' : 'Tokens'} ${left.join(', ')} may still be valid`;
   return `${named}: ${why?.replace(/\.$/, '')}. To revoke: ${revokeCommand(left)}`;
 }
 
-/** Says which tokens this account does not see; null if there is none. */
+/** The tokens that this account does not see; null if there are none. */
 export function unseenText({ unseen }: EndedTokens): string | null {
   return leftText({
     left: unseen,
@@ -84,7 +84,7 @@ export function revokeCommand(ids: readonly number[]): string {
   return `tokenctl tokens revoke ${ids.map((id) => `--id ${id}`).join(' ')}`;
 }
 
-/** Tokens of the caller that some login on this machine made, other than these: an interrupted login may have lost them. */
+/** Other tokens of the caller from logins on this machine: an interrupted login may have lost them. */
 export async function otherLoginTokens(
   runtime: Runtime,
   known: readonly number[],

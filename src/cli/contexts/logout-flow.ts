@@ -16,18 +16,18 @@ export interface LogoutJson {
   readonly context: string;
   /** The tokens that it revoked, or would revoke. */
   readonly tokenIds: readonly number[];
-  /** Whether the token was not accepted, so that nothing was revoked. Why is not known. */
+  /** Whether the token was not accepted, for an unknown reason, so that nothing was revoked. */
   readonly refused: boolean;
-  /** The file of the token. */
   readonly tokenFile: string;
 }
 
 /**
- * Revokes the token that a context stores, and those of its earlier logins, then deletes its file. The file stays where the token
- * may still be valid. Interrupted between the two, the next one finds that the token is not accepted, and deletes the file.
- *
- * @throws TokenctlError `usage` for a context that stores no token; `unsupported` where the token cannot be told from others;
- * `partly_done` where it was not revoked; and as the target and the audit log do. The file is left then.
+ * Revokes the token that a context stores, and those of its earlier logins, then deletes its file. The file
+ * is kept if the token may still be valid. If the run is interrupted between the two, the next one finds that
+ * the token is not accepted, and deletes the file.
+ * @throws TokenctlError `usage` for a context that stores no token; `unsupported` if the token cannot be
+ * identified; `partly_done` if it was not revoked; and as the target and the audit log do. The file is then
+ * kept.
  */
 export async function logoutFlow(
   runtime: Runtime,
@@ -86,7 +86,7 @@ export async function logoutFlow(
   });
 }
 
-/** The tokens of a context: of its logins, and the one it uses. The error of a controller that does not accept that one. */
+/** The tokens of a context: its logins' and the one in use, or the error if that is not accepted. */
 async function tokensOf(runtime: Runtime, made: readonly number[]) {
   let own: readonly number[];
   try {

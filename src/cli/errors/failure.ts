@@ -14,23 +14,21 @@ export interface Failure {
   readonly message: string;
   /** What to do. */
   readonly hint: string | undefined;
-  /** More, by code. */
+  /** Further data, depending on the code. */
   readonly details: Readonly<Record<string, unknown>> | undefined;
 }
 
 const LABEL = 'Error';
 const DEBUG_HINT = 'Run the command again with TOKENCTL_DEBUG=1 and report the bug with that output.';
 
-/** A bug in one of several contexts. Its message has the failures of all of them, without the message of the bug. */
+/** A bug in one of several contexts. Its message has the failures of all, but not the bug's message. */
 export class BugInContexts extends TokenctlError {
   constructor(message: string, contexts: readonly string[], cause: unknown) {
     super('partly_done', message, { cause, details: { contexts } });
   }
 }
 
-/**
- * Translates any thrown value. An unexpected error is reported as a bug without its message, which may contain a secret.
- */
+/** Translates any thrown value. An unexpected error is a bug, without its message, which may be secret. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof TokenctlError && !(error instanceof BugInContexts)) {
     const inManagementWords = error instanceof ManagementError;
@@ -61,7 +59,7 @@ export function quietExit(error: unknown): number | undefined {
   return error instanceof ExitError ? (error.oclif.exit ?? exitCodes.done) : undefined;
 }
 
-/** A failure as `--json` prints it on stdout, instead of a result. The exit code says which kind of failure it is. */
+/** A failure as `--json` prints it on stdout instead of a result. The exit code shows the kind of failure. */
 export interface FailureJson {
   readonly error: Omit<Failure, 'label' | 'exit'>;
 }
@@ -80,7 +78,7 @@ export function failureOnScreen(failure: Failure, screen: Screen): string {
   return screen.paint('bad', failure.label) + text.slice(failure.label.length);
 }
 
-/** Unwraps the message of a flag's own check, which the flag parser puts in a frame. */
+/** Removes the flag parser's wrapper around the message of a flag's own check. */
 function withoutParserFrame(message: string): string {
   const match = /^Parsing (--\S+) \n\t(.*)\nSee more help with --help$/s.exec(message);
   return match?.[2] === undefined ? message : `${match[1]}: ${match[2]}`;
@@ -95,7 +93,7 @@ function errorName(error: unknown): string {
   return error instanceof Error && /^\w{1,40}$/.test(error.name) ? error.name : 'error';
 }
 
-/** The exit codes, the same with and without `--json`. Scripts rely on them: never give a number a second meaning. */
+/** The exit codes, with and without `--json`. Scripts rely on them: never give a number a second meaning. */
 export const exitCodes = {
   /** Done, or nothing to do. */
   done: 0,

@@ -4,7 +4,7 @@ import type { CLIError } from '@oclif/core/errors';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 
-/** The fields of the flag parser's errors that are used here. */
+/** The fields used from the flag parser's errors. */
 interface ParserError {
   /** Unknown flags, as typed. */
   readonly flags?: readonly string[];
@@ -77,7 +77,7 @@ function isDeclared(
   return typeof arg === 'object' && arg !== null && 'name' in arg;
 }
 
-/** These errors have only a text, which quotes the value. */
+/** These errors only have a text, which quotes the value. */
 function wrongValue(message: string): string | undefined {
   const [, once, problem] =
     /^Flag (--[\w-]+) (expects a value|expects one of these values: .*|can only be specified once)/.exec(
@@ -87,7 +87,7 @@ function wrongValue(message: string): string | undefined {
   return `${once} ${problem}`;
 }
 
-/** The error for a value that is not one of a flag's choices. The value itself is not shown: it may be a secret. */
+/** The error for a value that is not one of a flag's choices, without the value, which may be a secret. */
 function wrongChoice(message: string): TokenctlError | undefined {
   const [, flag, typed = '', text] = /^Expected (--[\w-]+=)?(.*) to be one of: (.*)$/ms.exec(message) ?? [];
   const [choices] = text?.split('\n', 1) ?? [];
@@ -99,7 +99,7 @@ function wrongChoice(message: string): TokenctlError | undefined {
   });
 }
 
-/** A longer value is no misspelt choice. */
+/** A longer value is not a misspelled choice. */
 const MAX_COMPARED = 100;
 
 function wrongTogether(known: FlagRules, given: Readonly<Record<string, unknown>> | undefined) {

@@ -1,7 +1,6 @@
 import { option, string } from '@oclif/core/flags';
 import { accountFlags, age, dryRunFlag, type FlagsOf } from '../flags/flags.ts';
 
-/** The flags of `exec`. */
 export const execFlags = {
   scope: option({ options: ['read', 'write'] as const })({
     summary: 'The scope of the token. Default: write, which includes read.',

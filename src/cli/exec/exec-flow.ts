@@ -32,33 +32,30 @@ export interface ExecJson {
   readonly user: string;
   readonly address: string;
   readonly scope: string;
-  /** After how many seconds the token ends at the latest. */
+  /** The maximum lifetime of the token, in seconds. */
   readonly seconds: number;
-  /** The file of the program. */
   readonly program: string;
   /** Null in a dry run. */
   readonly exitCode: number | null;
 }
 
 export interface ExecRequest extends ChangeRequest<ExecFlags> {
-  /** The program and its arguments. */
   readonly command: readonly string[];
 }
 
 const DEFAULT_SECONDS = 3600;
 
-/** What ended, and how. */
 export interface Ended {
   readonly code: number;
-  /** That the token was not revoked. */
+  /** The error if the token was not revoked. */
   readonly failure: TokenctlError | undefined;
 }
 
 /**
- * Plans to run a program with a token of its own. What can be refused is refused before a token is made.
- *
- * @throws TokenctlError `usage` without a program, for an invalid variable and for a longer lifetime than the controller's;
- * `not_found` for the user; `unsupported`, `permission_refused` for an account that may not make the token.
+ * Plans to run a program with its own token. All checks run before a token is created.
+ * @throws TokenctlError `usage` without a program, for an invalid variable and for a longer lifetime than the
+ * controller's; `not_found` for the user; `unsupported`, `permission_refused` for an account that may not
+ * create the token.
  */
 export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ended, ExecJson>> {
   const { runtime, flags, command } = request;
@@ -96,7 +93,7 @@ export async function execFlow(request: ExecRequest): Promise<PlannedChange<Ende
   };
 }
 
-/** Finds the program. Throws `usage` where none is given, and for a name that no variable can have. */
+/** Finds the program. Throws `usage` if none is given, and for an invalid variable name. */
 export function requireProgram(command: readonly string[], names: readonly string[] = []) {
   const [name] = command;
   if (name === undefined || name === '') {
@@ -115,7 +112,7 @@ function requireVariable(name: string): void {
   });
 }
 
-/** Refuses before anything is made what would be refused, or could not be ended. */
+/** Refuses, before anything is created, what would be refused later or could not be ended. */
 async function requireMayMake(
   { runtime, flags }: ExecRequest,
   { description, seconds }: { readonly description: TargetDescription; readonly seconds: number },
@@ -159,7 +156,7 @@ async function withToken(
   });
   const over = new AbortController();
   const ending = endInTime(request, { made, signal: over.signal });
-  // Awaited once the program has ended.
+  // Awaited after the program has ended.
   ending.catch(() => undefined);
   const ran = await Promise.allSettled([relay.received === null ? run() : signalCode(relay.received)]);
   over.abort();
@@ -181,10 +178,10 @@ async function withToken(
   }
 }
 
-/** Nothing is made without the log. */
+/** Nothing is created without the log. */
 const OF_THE_LOG: ReadonlySet<string> = new Set(['audit_unavailable', 'outcome_unrecorded', 'log_broken']);
 
-/** Ends what earlier runs left, as far as this account sees it. That is no reason not to run the program. */
+/** Ends what earlier runs left, if this account sees it. A failure does not prevent running the program. */
 async function endOverdue(change: Change): Promise<void> {
   const { log, description, clock } = change;
   await reconcile(change);
@@ -223,8 +220,7 @@ async function announce(
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Revokes the token once its time is over, which `tokens leases --extend` may move.
- *
+ * Revokes the token at its end, which `tokens leases --extend` may move.
  * @returns Whether it did so before the signal.
  */
 async function endInTime(
@@ -272,9 +268,8 @@ async function leaseOf(runtime: Runtime, { lease }: LimitedToken) {
 }
 
 /**
- * Revokes the token, over connections of its own: those from before may be lost since.
- *
- * @returns That it was not revoked, or that this is not known; undefined once it is.
+ * Revokes the token, over its own connections: earlier ones may have been lost.
+ * @returns The error if it was not revoked, or if this is unknown; otherwise undefined.
  */
 async function endNow(
   { runtime, flags }: ExecRequest,

@@ -10,8 +10,8 @@ import { writeNotice } from '../output/streams.ts';
 import { type Ended, type ExecJson, type ExecRequest, requireProgram } from './exec-flow.ts';
 
 /**
- * Plans to run a program with a token that a broker gives for the identity of this run. No context is needed.
- *
+ * Plans to run a program with a token that a broker issues for the identity of this run. No context is
+ * needed.
  * @throws TokenctlError `usage` without a program, and for an invalid variable.
  */
 export function viaFlow(request: ExecRequest, broker: string): PlannedChange<Ended, ExecJson> {
@@ -59,7 +59,7 @@ async function withBrokered(
     `The token is given back when the program ends; it is valid for ${secondsText(made.seconds)} at most.`,
   );
   const leftOut = new Set([...credentialVariables(runtime.configuration), ...identity.variables]);
-  // Where the broker does not say it, the runner may know where the controller is.
+  // If the broker does not name the controller, the runner may know it.
   if (made.host === null)
     for (const name of [...hostVariables.HOST, ...hostVariables.VERIFY_SSL]) leftOut.delete(name);
   const environment = programEnvironment({

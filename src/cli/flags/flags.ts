@@ -21,7 +21,7 @@ export const accountFlags = inGroup('CHANGE', {
   ticket: string({ summary: 'The ticket of the change, for the audit log.', helpValue: 'ID' }),
 });
 
-/** For commands that ask no one. */
+/** For commands that do not ask for confirmation. */
 export const dryRunFlag = inGroup('CHANGE', {
   'dry-run': boolean({ summary: 'Show what would change, without changing it.' }),
 });
@@ -38,7 +38,7 @@ export const replaceFlag = {
   replace: boolean({ summary: 'Overwrite the --output file if it exists.', dependsOn: ['output'] }),
 };
 
-/** For changes that the configuration may leave to two persons. */
+/** For changes under the four-eyes rule. */
 export const breakGlassFlag = {
   'break-glass': boolean({
     summary: 'Continue without the approval that the configuration requires. Needs --reason.',
@@ -61,13 +61,13 @@ export const approvalFlags = {
   ...breakGlassFlag,
 };
 
-/** For commands that save their plan to a file, or apply a saved one: what each excludes is the command's. */
+/** For commands that save or apply plans; each command states what excludes them. */
 export const planFlags = (own: Record<'plan' | 'plan-out', { summary: string; exclusive: string[] }>) => ({
   plan: string({ ...own.plan, helpGroup: 'SELECTION', helpValue: 'FILE' }),
   'plan-out': string({ ...own['plan-out'], helpGroup: 'CHANGE', helpValue: 'FILE' }),
 });
 
-/** The flag of `users offboard` that lets a directory say who has left. */
+/** The flag of `users offboard` for a directory that knows who has left. */
 export const goneFlag = {
   gone: string({
     summary: 'Offboard the departed users of this configured directory.',
@@ -75,7 +75,7 @@ export const goneFlag = {
   }),
 };
 
-/** The flags that end the access of users where they cannot be deactivated. */
+/** The flags that end the access of users who cannot be deactivated. */
 export const localFlags = inGroup('MEASURES', {
   'reset-password': boolean({
     summary:
@@ -89,8 +89,8 @@ export const localFlags = inGroup('MEASURES', {
 });
 
 /**
- * What flags parse to: what the flow of their command takes. Only required flags are sure to be there, since a flow is
- * called with fewer flags than its command has.
+ * The parsed flags, as the flow of a command takes them. Only required flags are certain to be present,
+ * because a flow is called with fewer flags than its command has.
  */
 export type FlagsOf<Flags extends FlagInput> = {
   readonly [Name in keyof Flags as IsRequired<Flags[Name]> extends true ? Name : never]: Parsed<Flags[Name]>;
@@ -109,7 +109,7 @@ export type AccountFlags = FlagsOf<typeof accountFlags>;
 
 export type ChangeFlags = FlagsOf<typeof changeFlags>;
 
-/** What the flags of changes parse to that the rule of two persons is about. */
+/** The parsed flags of changes that concern the four-eyes rule. */
 export type PlanFlags = ChangeFlags & FlagsOf<ReturnType<typeof planFlags> & typeof approvalFlags>;
 
 export type LocalFlags = FlagsOf<typeof localFlags>;
@@ -141,22 +141,21 @@ export const serviceDatabaseFlags = inGroup('DATABASE', {
 /** For commands that print a list. */
 export const csvFlag = { csv: boolean({ summary: 'Print CSV.', exclusive: ['json'] }) };
 
-/** A flag that takes a whole number above 0. */
+/** A flag for an integer above 0. */
 export const count = custom<number>({ parse: async (input) => wholeNumber(input) });
 
-/** An argument that takes a whole number above 0. */
+/** An argument for an integer above 0. */
 export const countArgument = customArgument<number>({ parse: async (input) => wholeNumber(input) });
 
-/** An argument that has to be given: one of `options`, if there are any. */
+/** A required argument: one of `options`, if given. */
 export const requiredArgument = (description: string, options?: string[]) =>
   textArgument({ description, required: true, ...(options && { options }), ignoreStdin: true });
 
 export const optionalArgument = (description: string) => textArgument({ description, ignoreStdin: true });
 
-/** The application that a command is about, and its id where several organizations have one of its name. */
 export const applicationArgument = requiredArgument('The name of the application.');
 
-/** Picks one of several applications of a name. */
+/** Selects one of several applications with the same name. */
 export const applicationIdFlag = {
   id: count({ summary: 'The application ID, if several have the same name.', helpValue: 'NUMBER' }),
 };
@@ -167,7 +166,7 @@ function wholeNumber(input: string): number {
   throw new TokenctlError('usage', `Invalid number "${input}": expected a whole number above 0.`);
 }
 
-/** A flag that takes a TCP port from 1 to 65535. */
+/** A flag for a TCP port, from 1 to 65535. */
 export const port = custom<number>({ parse: async (input) => portNumber(input) });
 
 function portNumber(input: string): number {
@@ -176,25 +175,25 @@ function portNumber(input: string): number {
   throw new TokenctlError('usage', `Invalid port "${input}": expected 1 to 65535.`);
 }
 
-/** A flag that takes a length of time, as an age (`90d`) or as a bare number of days, and gives days. */
+/** A flag for a duration, as an age (`90d`) or a number of days; gives days. */
 export const days = custom<number>({
   helpValue: 'AGE',
   parse: async (input) => parseAge(/^\d+$/.test(input) ? `${input}d` : input) / DAY,
 });
 
-/** A flag that takes a length of time, as an age (`12h`) or as a bare number of seconds, and gives seconds. */
+/** A flag for a duration, as an age (`12h`) or a number of seconds; gives seconds. */
 export const seconds = custom<number>({
   helpValue: 'AGE',
   parse: async (input) => (/^[1-9]\d{0,11}$/.test(input) ? Number(input) : parseAge(input) / 1000),
 });
 
-/** A flag that takes an age (`30d`) and gives milliseconds. */
+/** A flag for an age (`30d`); gives milliseconds. */
 export const age = custom<number>({ helpValue: 'AGE', parse: async (input) => parseAge(input) });
 
-/** A flag that takes a point in time, or an age. */
+/** A flag for a point in time, or an age. */
 export const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
-/** Requires that a file can be read. Throws `configuration`, naming it as `what`: `The file of --ca-file`. */
+/** Requires a readable file. Throws `configuration`, naming it as `what`: `The file of --ca-file`. */
 export function requireReadable(path: string, what: string): void {
   const problem = problemWith(path);
   if (problem !== undefined) {
@@ -284,7 +283,7 @@ export const selectorFlags = inGroup('SELECTION', {
   id: count({ ...SEVERAL, summary: 'Select the token with this ID.', helpValue: 'NUMBER' }),
 });
 
-/** The policy that `--finding` selects by. */
+/** The policy for `--finding`. */
 export const findingPolicyFlag = {
   policy: string({
     summary: "The policy file to use instead of the configuration's policy section.",
@@ -294,26 +293,26 @@ export const findingPolicyFlag = {
   }),
 };
 
-/** What {@link selectorFlags} parse to, and `--all`. */
+/** The parsed {@link selectorFlags}, and `--all`. */
 type SelectorFlags = Omit<FlagsOf<typeof selectorFlags>, 'finding'> & { readonly all?: boolean | undefined };
 
-/** A token that expires later than this never expires, as the rule `never-expires` says. */
+/** A token with a later expiry never expires, as in the rule `never-expires`. */
 const NEVER_AFTER = NEVER_DAYS * DAY;
 
-/** The selection of the flags. Throws `usage` if no flag is given, or --all with another selection flag. */
+/** The selection from the flags. Throws `usage` if no flag is given, or --all with another selection flag. */
 export function selectionFrom(flags: SelectorFlags, now: Date): Selection {
   const selection = criteriaOf(flags, () => now);
   validateSelector(selection);
   return selection;
 }
 
-/** The selection of the flags for commands that only read; all tokens if no flag is given. */
+/** The selection from the flags, for read-only commands; all tokens if no flag is given. */
 export function selectionOrAllFrom(flags: SelectorFlags, now: Date): Selection {
   const selection = criteriaOf(flags, () => now);
   return Object.keys(selection).length === 0 ? { all: true } : selection;
 }
 
-/** The instant that ages count from: the controller's, which is asked only if flags have ages. */
+/** The reference time for ages: the controller's, which is read only if flags have ages. */
 export async function instantFor(flags: SelectorFlags, runtime: Runtime): Promise<Date> {
   let isAsked = false;
   criteriaOf(flags, () => {
@@ -325,7 +324,7 @@ export async function instantFor(flags: SelectorFlags, runtime: Runtime): Promis
 
 type CriteriaOf<Name extends keyof SelectorFlags> = (
   value: NonNullable<SelectorFlags[Name]>,
-  /** Asked for what counts from now only. */
+  /** Called only by flags that depend on the current time. */
   now: () => Date,
 ) => Selection | false;
 
@@ -333,7 +332,6 @@ const later = (now: Date, milliseconds: number) => new Date(now.getTime() + mill
 
 const timeOf = (moment: Moment, now: () => Date) => ('at' in moment ? moment.at : instantOf(moment, now()));
 
-/** What each flag selects by. */
 const CRITERIA: { readonly [Name in keyof SelectorFlags]-?: CriteriaOf<Name> } = {
   all: (all) => all && { all },
   id: (ids) => ({ ids }),
@@ -372,7 +370,6 @@ function criteriaOf(flags: SelectorFlags, now: () => Date): Selection {
   return Object.fromEntries(criteria);
 }
 
-/** The JSON in a file; undefined for a file without. */
 export function jsonIn(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));

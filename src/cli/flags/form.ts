@@ -1,22 +1,22 @@
 import type { FlagInput } from '@oclif/core/interfaces';
 
-/** What the console's form of a command says about one of its flags. The rest is in the definition of the flag. */
+/** What the console's form of a command adds to a flag's definition. */
 interface FormField {
-  /** As the form shows it, as a check box. Without it, the page has a field of its own or none. */
+  /** The label of its check box. Without one, the page has a separate field for it, or none. */
   readonly label?: string;
-  /** The flags that select, with which it can be used; all of them without this. */
+  /** The selection flags that it can be used with; default: all. */
   readonly scopes?: readonly string[];
-  /** The flags that select, with which it is on where nothing is chosen. */
+  /** The selection flags for which it is on by default. */
   readonly onFor?: readonly string[];
 }
 
-/** The flags of a command that the console takes, in the order in which it writes them. */
+/** The flags of a command that the console supports, in their order. */
 export interface Form<Flags extends FlagInput = FlagInput, Name extends keyof Flags = keyof Flags> {
   readonly flags: Flags;
   readonly fields: { readonly [Each in Name]: FormField };
 }
 
-/** The form of a command: it takes only the flags that are listed. */
+/** The form of a command: it supports only the listed flags. */
 export function formOf<Flags extends FlagInput, Name extends keyof Flags>(
   flags: Flags,
   fields: Form<Flags, Name>['fields'],
@@ -24,5 +24,5 @@ export function formOf<Flags extends FlagInput, Name extends keyof Flags>(
   return { flags, fields };
 }
 
-/** How a change passes the rule of two persons. */
+/** How a change passes the four-eyes rule. */
 export const guardFields = { 'plan-out': {}, 'require-approval': {}, 'break-glass': {} };

@@ -3,7 +3,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 /** Whether an option takes a value. */
 type Options = ReadonlyMap<string, 'flag' | 'value'>;
 
-/** The options that Django gives to every management command. */
+/** The options of every Django management command. */
 const DJANGO: readonly (readonly [string, 'flag' | 'value'])[] = [
   ['help', 'flag'],
   ['version', 'flag'],
@@ -18,7 +18,6 @@ const DJANGO: readonly (readonly [string, 'flag' | 'value'])[] = [
 
 const USER = ['user', 'value'] as const;
 
-/** The commands that replace management commands, with all options of these. */
 const COMMANDS: ReadonlyMap<string, Options> = new Map([
   ['cleanup_tokens', new Map(DJANGO)],
   ['create_oauth2_token', new Map([USER, ...DJANGO])],
@@ -27,10 +26,10 @@ const COMMANDS: ReadonlyMap<string, Options> = new Map([
 ]);
 
 /**
- * The arguments of a command that replaces a management command, as its own parser (Python's argparse) reads
- * them: an option may be shortened as long as it is unambiguous among the options of that command, and of a
- * repeated option the last counts. tokenctl's own flags must be written in full.
- * @param argv The arguments after the program's name; of any other command they are returned as they are.
+ * The arguments of a command that replaces a management command, parsed like Python's argparse: an option may
+ * be abbreviated if it is unambiguous within the command, and the last of a repeated option counts.
+ * tokenctl's own flags must be written in full.
+ * @param argv The arguments after the program's name; for any other command they are returned unchanged.
  * @throws TokenctlError `usage` for an ambiguous option
  */
 export function managementArguments(argv: readonly string[]): readonly string[] {
@@ -61,7 +60,7 @@ export function managementArguments(argv: readonly string[]): readonly string[] 
   ];
 }
 
-/** The option that a word names, in full or shortened; null if it names none. */
+/** The option that a word names, in full or abbreviated; null if it names none. */
 function optionOf(word: string, options: Options) {
   if (/^-v/.test(word)) return { option: 'verbosity', ...(word.length > 2 && { value: word.slice(2) }) };
   if (word === '-h') return { option: 'help' };
@@ -75,7 +74,7 @@ function optionOf(word: string, options: Options) {
   return { option: meant[0] ?? null, value };
 }
 
-/** Whether the arguments of such a command ask for the stack of an error. */
+/** Whether the arguments of such a command request an error's stack trace. */
 export function wantsTraceback(argv: readonly string[]): boolean {
   const words = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   return COMMANDS.has(words[0] ?? '') && words.includes('--traceback');

@@ -8,7 +8,7 @@ import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
 
-/** The policy of a run: of `--policy`, else the configuration's, and flags. Throws `configuration`. */
+/** The policy of a run: from `--policy` or else the configuration, and the flags. Throws `configuration`. */
 export function policyOf(
   runtime: Runtime,
   flags: {
@@ -24,7 +24,7 @@ export function policyOf(
 
 const WIDEST = 100;
 
-/** The rule of a name. Throws `usage` for a name that no rule has, with the nearest that one has. */
+/** The rule with this name. Throws `usage` for an unknown name, with the nearest known one. */
 export function ruleNamed(name: string): RuleName {
   const rule = ruleNames.find((known) => known === name);
   if (rule !== undefined) return rule;
@@ -44,13 +44,13 @@ export interface ExplanationJson extends Pick<RuleHelp, 'finds' | 'matters' | 'r
   readonly parameters: readonly {
     readonly name: string;
     readonly meaning: string;
-    /** As it is set. */
+    /** The configured value. */
     readonly value: unknown;
   }[];
   readonly exceptions: readonly object[];
 }
 
-/** What a rule is about, as a command's result: what, why, parameters as they are set, remedy, reference. */
+/** The explanation of a rule, as a command's result: what, why, configured parameters, remedy, reference. */
 export function explanationResult(rule: RuleName, policy: Policy): Report<ExplanationJson> {
   const help: RuleHelp = rules[rule].help;
   const { enabled, severity, exceptions, ...values } = policy[rule];

@@ -1,6 +1,8 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 
-/** The value of a time flag: a point in time, an age in milliseconds before now, or a time of a day that is counted from today. */
+/**
+ * The value of a time flag: a point in time, an age in milliseconds, or a time of a day relative to today.
+ */
 export type Moment =
   | { readonly at: Date }
   | { readonly ago: number }
@@ -9,20 +11,19 @@ export type Moment =
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** A day in milliseconds. */
 export const DAY = 24 * HOUR;
 
-/** Units of an age in milliseconds, in the order in which they stand. There is no month, because its length varies. */
+/** Units of an age in milliseconds, in their order in the text. Months are missing: their length varies. */
 const UNITS = [365 * DAY, 7 * DAY, DAY, HOUR, MINUTE];
 
-/** The longest age, as long as a controller's tokens live by default. Dates end long before the largest number. */
+/** The maximum age: the default lifetime of a controller's tokens. Dates end before the largest number. */
 const MAX_AGE_YEARS = 1000;
 
 const AGE = /^(?=\d)(?:(\d{1,6})y)?(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?$/;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const DATE_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/;
 const TIME = /^([01]?\d|2[0-3]):([0-5]\d)$/;
-/** The days of words, counted from today. */
+/** The words for days, relative to today. */
 const DAYS: Readonly<Record<string, number>> = { today: 0, yesterday: -1 };
 
 /** Parses an age such as `90d` or `1h30m`. Returns milliseconds, above 0. Throws `usage`. */
@@ -40,8 +41,8 @@ export function parseAge(text: string): number {
 }
 
 /**
- * Parses a time: an age such as `30d`, a date (midnight UTC), a date with a time, or what people say
- * (`22:30`, `yesterday`). A time without a zone is in that of this machine.
+ * Parses a time: an age such as `30d`, a date (midnight UTC), a date with a time, or a spoken form (`22:30`,
+ * `yesterday`). A time without a zone is in this machine's zone.
  * @throws TokenctlError `usage`, also for a date that does not exist
  */
 export function parseMoment(text: string): Moment {
@@ -60,7 +61,7 @@ export function parseMoment(text: string): Moment {
   );
 }
 
-/** Resolves a moment; an age counts back from `now`. A time of today that is still to come is that of yesterday. */
+/** Resolves a moment; an age counts back from `now`. A future time of today means the same time yesterday. */
 export function instantOf(moment: Moment, now: Date): Date {
   if ('at' in moment) return moment.at;
   if ('ago' in moment) return new Date(now.getTime() - moment.ago);

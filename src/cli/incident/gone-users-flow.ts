@@ -14,8 +14,8 @@ import {
 } from './offboarding-flow.ts';
 
 /**
- * Asks a directory who has left, and plans to offboard them like users who were named. If no one has left,
- * the answer is recorded. Throws as `askDirectory` and {@link offboardingFlow}.
+ * Asks a directory who has left, and plans to offboard them like named users. If no one has left, the answer
+ * is recorded. Throws as `askDirectory` and {@link offboardingFlow}.
  */
 export async function goneUsersFlow(
   request: Omit<OffboardingRequest, 'users' | 'asked'> & { readonly directory: string },

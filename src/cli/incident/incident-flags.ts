@@ -39,7 +39,6 @@ const MEASURES = [
   'for',
 ];
 
-/** The flags of `incident lockdown`. */
 export const lockdownFlags = {
   ...inGroup('SELECTION', {
     user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
@@ -89,7 +88,7 @@ export const lockdownFlags = {
 
 export type LockdownFlags = FlagsOf<typeof lockdownFlags>;
 
-/** The form of `incident lockdown` in the console, and with which selection a measure can be used. */
+/** The console's form of `incident lockdown`, with the selections that allow each measure. */
 export const lockdownForm = formOf(lockdownFlags, {
   user: {},
   token: {},
@@ -122,7 +121,6 @@ export const scopeFlags = {
   all: 'all',
 } as const;
 
-/** The flags of `incident lift`. */
 export const liftFlags = {
   due: boolean({ summary: 'Lift every incident past its end time (--for).' }),
   'accept-sessions': boolean({
@@ -138,7 +136,6 @@ export const liftFlags = {
 
 export type LiftFlags = FlagsOf<typeof liftFlags>;
 
-/** The flags of `incident extend`. */
 export const extendFlags = {
   for: age({
     summary: 'End the lockdown this long from now.',
@@ -152,7 +149,6 @@ export const extendFlags = {
 
 export type ExtendFlags = FlagsOf<typeof extendFlags>;
 
-/** The flags of `incident runbook`: what its commands are filled in with. */
 export const runbookFlags = {
   incident: string({ summary: 'Fill in this incident, by its ID or its first characters.', helpValue: 'ID' }),
   user: string({ summary: 'Fill in this user.', helpValue: 'NAME' }),
@@ -162,7 +158,6 @@ export const runbookFlags = {
   since: moment({ summary: 'Fill in this start of the incident: a date, or how long ago (2h).' }),
 };
 
-/** The flags of `incident step`. */
 export const stepFlags = {
   runbook: option({ options: runbooks, required: true })({
     summary: 'The runbook name, as listed by incident runbook.',
@@ -174,7 +169,6 @@ export const stepFlags = {
 
 export type StepFlags = FlagsOf<typeof stepFlags>;
 
-/** The flags of `incident report`. */
 export const incidentReportFlags = {
   from: string({
     summary: 'A saved investigation of this incident (repeatable).',
@@ -194,7 +188,6 @@ export const incidentReportFlags = {
   ...replaceFlag,
 };
 
-/** The flags of `incident timeline`. */
 export const timelineFlags = {
   user: string({ summary: 'Show this user.', helpValue: 'NAME', exactlyOne: ['user', 'token'] }),
   token: count({ summary: 'Show the access token with this ID, which may be deleted.', helpValue: 'NUMBER' }),

@@ -8,8 +8,8 @@ import { timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 
 /**
- * What to do about access paths that the same command, run again, would find as they are: those that the
- * context cannot check and users that it cannot deactivate.
+ * What to do about access paths that the same command would find unchanged: those that the context cannot
+ * check, and users that it cannot deactivate.
  * @returns Undefined if running the same command again may close a path.
  */
 export function hintForPaths(
@@ -35,7 +35,7 @@ export function hintForPaths(
     : `Run the same command again after ${untilText(until)}, or follow the instructions under "Access paths".`;
 }
 
-/** Prints notices on stderr if incidents of the audit log are overdue, one for each context. */
+/** Warns on stderr about due incidents in the audit log, one line per context. */
 export async function tellOfDue(runtime: Runtime): Promise<void> {
   const description = await runtime.description();
   const log = await runtime.auditLog();
@@ -45,7 +45,7 @@ export async function tellOfDue(runtime: Runtime): Promise<void> {
     writeNotice(line);
 }
 
-/** The overdue incidents of each context, and the command that lifts them there. */
+/** The due incidents of each context, and the command that lifts them there. */
 export function dueTexts(due: readonly Pick<DueIncident, 'id' | 'context'>[]): readonly string[] {
   return [...Map.groupBy(due, ({ context }) => context)].map(
     ([context, incidents]) =>
@@ -53,7 +53,7 @@ export function dueTexts(due: readonly Pick<DueIncident, 'id' | 'context'>[]): r
   );
 }
 
-/** When a lockdown ends (null for never), and what lifts it: a job of the configuration, or the command. */
+/** When a lockdown ends (null for never), and what lifts it: a configured job, or the command. */
 export async function endText(
   { configuration }: Pick<Runtime, 'configuration'>,
   { context, until }: { context: string; until: Date | null },
@@ -72,7 +72,7 @@ export async function endText(
   return { text: `${ends} ${text}`, commands };
 }
 
-/** What restores the access that a lift left. */
+/** The command that restores the access that a lift left. */
 export function giveBackCommand(incident: string, context: string): string {
   return `tokenctl incident lift ${incident} --no-keep-deactivated --context ${shellWord(context)}`;
 }

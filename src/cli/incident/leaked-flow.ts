@@ -45,7 +45,7 @@ export interface LeakedRequest extends ChangeRequest<Omit<LeakedFlags, 'leaked'>
   readonly input: () => Promise<LeakedInput>;
 }
 
-/** Finds token values and their owners, and revokes nothing. Throws as the operations do. */
+/** Finds token values and their owners, without revoking anything. Throws as the operations do. */
 export async function leakedReport(request: LeakedRequest): Promise<Report<LeakedJson>> {
   const { leaked, description } = await find(request);
   const { visibility } = description;
@@ -81,7 +81,7 @@ async function find(request: LeakedRequest) {
   return { leaked, target, description };
 }
 
-/** Finds token values and their owners, and plans to revoke the live ones like any other revocation. Throws as the operations do. */
+/** Finds token values and their owners, and plans to revoke the live ones. Throws as the operations do. */
 export async function leakedFlow(
   request: LeakedRequest,
 ): Promise<PlannedChange<RevocationReport, LeakedJson>> {
@@ -127,7 +127,7 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   );
 }
 
-/** The command that revokes all that the values may be; nothing without candidates, or with too many to print. */
+/** The command that revokes all candidates; empty without candidates, or if there are too many to print. */
 function candidatesText(open: LeakedTokens['found']): string {
   const ids = [...new Set(open.flatMap((token) => token.ids))];
   if (ids.length === 0 || ids.length > MAX_CANDIDATES) return '';
@@ -137,7 +137,7 @@ function candidatesText(open: LeakedTokens['found']): string {
 
 const MAX_CANDIDATES = 20;
 
-/** The failure if the input hides secrets: those may be live tokens. */
+/** The failure if the input hides secrets, which may be live tokens. */
 function unchecked({ report, hiddenLines }: LeakedTokens): TokenctlError | undefined {
   const hidden = report?.hidden ?? hiddenLines;
   if (hidden === 0) return undefined;
@@ -212,7 +212,7 @@ function lastUseText({ lastUsed, usedAt }: LeakedToken): string {
   return usedAt === null ? before : `${before} This check used it at ${timeText(usedAt)}.`;
 }
 
-/** ", in a.sh, line 3, commit 1a2b3c4d; b.sh": where a scanner found a value. */
+/** Where a scanner found a value: ", in a.sh, line 3, commit 1a2b3c4d; b.sh". */
 function placesText(places: readonly LeakPlace[]): string {
   const texts = places.map(({ file, commit, line, link }) =>
     [file ?? link, line && `line ${line}`, commit && `commit ${commit.slice(0, 12)}`]
@@ -224,9 +224,10 @@ function placesText(places: readonly LeakPlace[]): string {
 }
 
 /**
- * Opens a file, or standard input for `-`. It is read once, also for several contexts: only the values in it are kept.
- *
- * @returns What reads it. It throws TokenctlError `usage` where standard input is the terminal, and what {@link readLeaked} throws.
+ * Opens a file, or standard input for `-`. It is read once, even for several contexts: only the values in it
+ * are kept.
+ * @returns A function that reads it. It throws TokenctlError `usage` if standard input is the terminal, and
+ * what {@link readLeaked} throws.
  * @throws TokenctlError `configuration` for a file that cannot be read.
  */
 export function leakedSource(path: string): () => Promise<LeakedInput> {

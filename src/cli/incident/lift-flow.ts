@@ -49,7 +49,7 @@ export interface LiftJson {
 export interface ExtensionJson {
   readonly dryRun: boolean;
   readonly incident: string;
-  /** Null without an end. */
+  /** Null for no end. */
   readonly until: Date | null;
 }
 
@@ -58,9 +58,9 @@ export interface LiftRequest extends ChangeRequest<LiftFlags> {
   readonly incident: string | undefined;
   /** All contexts in which the command runs. */
   readonly contexts?: readonly string[];
-  /** What is left of the case that the lift closes, for the plan; the console knows its investigations. */
+  /** What remains of the case that the lift closes, for the plan; the console knows its investigations. */
   readonly closes?: Document | undefined;
-  /** Incidents that are lifted with it, whose users stay deactivated whatever becomes of its own. */
+  /** Incidents that are lifted with it, and whose users stay deactivated in any case. */
   readonly keeping?: readonly string[];
 }
 
@@ -73,7 +73,7 @@ export function requireOneIncident(incident: string | undefined, due: boolean | 
   }
 }
 
-/** The only open incident; empty if no incident is open. */
+/** The only open incident; empty if there is none. */
 function onlyOne(open: readonly string[]): readonly string[] {
   if (open.length < 2) return open;
   throw new TokenctlError('usage', `${open.length} incidents are open: ${open.join(', ')}`, {
@@ -81,10 +81,8 @@ function onlyOne(open: readonly string[]): readonly string[] {
   });
 }
 
-/** The change that a lift is. */
 export type LiftChange = PlannedChange<readonly LiftReport[], LiftJson, Question | null>;
 
-/** Plans a lift. Throws `usage`, and the errors of the operations. */
 export async function liftFlow(request: LiftRequest): Promise<LiftChange> {
   const { runtime, incident, flags, closes, keeping = [] } = request;
   const reading = await runtime.reading();
@@ -93,7 +91,7 @@ export async function liftFlow(request: LiftRequest): Promise<LiftChange> {
   const due = isDue ? await dueIncidents(reading) : null;
   const open = async () => due?.here.map(({ id }) => id) ?? onlyOne(await openIncidents(reading));
   const plans: LiftPlan[] = [];
-  // Who types the answer has read until when old sessions are accepted again.
+  // A user who types the answer has read until when old sessions are accepted again.
   const acceptSessions = flags['accept-sessions'] === true || flags.yes !== true;
   const keepDeactivated = flags['keep-deactivated'];
   for (const id of incident === undefined ? await open() : [incident]) {
@@ -198,7 +196,7 @@ function liftChange(
   };
 }
 
-/** Whether the same command also works in the context of an incident. */
+/** Whether the same command also works in an incident's context. */
 function isIncluded({ context }: DueIncident, contexts: readonly string[]): boolean {
   const [base = ''] = context.split('/');
   return contexts.length > 1 && (contexts.includes(context) || contexts.includes(base));
@@ -208,7 +206,7 @@ function nothingText(elsewhere: readonly DueIncident[]): string {
   return elsewhere.length === 0 ? 'No incidents to lift.' : 'No incidents to lift in this context.';
 }
 
-/** What is past its end in other contexts stays locked down. */
+/** Due incidents in other contexts stay locked down. */
 function elsewhereFailure(elsewhere: readonly DueIncident[]): TokenctlError | undefined {
   if (elsewhere.length === 0) return undefined;
   const contexts = [...new Set(elsewhere.map(({ context }) => context))];
@@ -268,10 +266,10 @@ function passwordsText(items: readonly LiftItem[], { resetPasswords }: LiftPlan[
     : 'The lockdown did not reset the passwords of these users. Those that were not changed since work again.';
 }
 
-/** The items of a cleaning that work on, and that only the lockdown keeps from use. */
+/** The maximum number of items from a cleaning that still work, and that only the lockdown blocks. */
 const MOST_LEFT = 20;
 
-/** Warns of what the cleanings left, which a lift makes usable again. */
+/** Warns about items that the cleanings left, and that a lift makes usable again. */
 function leftPart({ leftByCleaning, incident }: LiftPlan, { context }: TargetDescription): Part {
   if (leftByCleaning === null || incident.lifted !== null) return lines();
   const { run, items, since } = leftByCleaning;
@@ -285,7 +283,7 @@ function leftPart({ leftByCleaning, incident }: LiftPlan, { context }: TargetDes
   );
 }
 
-/** The refresh tokens that expired because of the shorter lifetime, and no longer are expired. */
+/** Refresh tokens that expired because of the shorter lifetime, and are live again. */
 function revivedText(revived: number | null, context: string): Lines {
   if (revived === 0) return '';
   return revived === null
@@ -378,7 +376,7 @@ function reportLines(
   ];
 }
 
-/** What to do where nothing is left but users who wait until sessions from before have expired. */
+/** What to do if only users remain who wait until earlier sessions have expired. */
 function waitingHint(partly: readonly LiftReport[]): string | undefined {
   const isWaiting = ({ steps, left }: LiftReport) =>
     left.some(({ action }) => action === 'waits') &&

@@ -6,7 +6,7 @@ import { countText } from '../../reports/tables/text.ts';
 import type { LocalFlags } from '../flags/flags.ts';
 import { lockdownForm, scopeFlags } from './incident-flags.ts';
 
-/** The measures of the flags. Throws `usage` for a selection that they are not for. */
+/** The measures from the flags. Throws `usage` for a selection that does not allow them. */
 export function localMeasures(flags: LocalFlags, kind: LockdownScope['kind']): LocalMeasures {
   const asked = (['reset-password', 'strip-roles', 'end-applications'] as const).filter(
     (name) => flags[name] === true,
@@ -27,10 +27,10 @@ export function localMeasures(flags: LocalFlags, kind: LockdownScope['kind']): L
   };
 }
 
-/** How many roles or applications are named. */
+/** The maximum number of roles or applications to name. */
 const SHOWN = 12;
 
-/** What would be done, as steps of a plan: before tokens are revoked, and after. */
+/** The planned steps: before tokens are revoked, and after. */
 export function localSteps(plan: LocalAccessPlan): {
   readonly before: readonly string[];
   readonly after: readonly string[];
@@ -69,7 +69,7 @@ export function localSteps(plan: LocalAccessPlan): {
   };
 }
 
-/** That there are no roles where they would be taken. */
+/** A note if there are no roles to remove. */
 export function noRolesText({ stripRoles }: LocalMeasures, { roles }: LocalAccessPlan): string | false {
   return stripRoles === true && roles.length === 0 && 'There are no roles to take from these users.';
 }

@@ -58,7 +58,6 @@ export interface LockdownRequest extends ChangeRequest<LockdownFlags> {
   readonly several: boolean;
 }
 
-/** A lockdown that is planned, and the id of its incident. */
 export type LockdownChange = PlannedChange<Locked, LockdownJson> & { readonly incident: string };
 
 /** Plans a lockdown. There is nothing to do if it is already fully in effect. */
@@ -102,7 +101,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<LockdownCh
         ends: await endText(runtime, { ...description, ...plan }),
         opens: !isPlanned || proposedId !== undefined,
       }),
-      // Without a question, the result that says it follows at once.
+      // Without a question, the result follows immediately and says it.
       ...(flags.yes === true ? [] : accessParts(plan.accessPaths)),
     ],
     preview: flags.yes === true ? accessParts(plan.accessPaths) : [],
@@ -128,7 +127,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<LockdownCh
         rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
       const working = rescue?.runtime ?? runtime;
       return await inTurn(turns, description.address, async (isAgain) => {
-        // What is kept is another credential now, or another context has locked down this controller.
+        // The kept credential is a different one now, or another context has locked down this controller.
         const agreed =
           rescue === null && !isAgain
             ? plan
@@ -161,22 +160,21 @@ export async function lockdownFlow(request: LockdownRequest): Promise<LockdownCh
   };
 }
 
-/** What a plan says, with the ids that its names were resolved to. */
+/** The plan's order, with the ids that its names were resolved to. */
 function ordered({ selection, scope, measures }: LockdownPlan) {
   return { selection, scope, measures };
 }
 
-/** An approval counts for those who were named when it was given, by id, name and time of creation. */
+/** An approval is valid for the users named when it was given, by id, name and creation time. */
 async function requireSameNames(target: Target, { scope, measures }: SavedLockdown): Promise<void> {
   if ('names' in scope) await requireUnchanged(target, kindOf(scope), scope.bound ?? []);
   await requireUnchanged(target, 'user', measures.keepActiveBound ?? []);
 }
 
-/** What became of a lockdown. */
 interface Locked {
-  /** What was agreed to, read again after what came before it. */
+  /** The confirmed plan, re-read after the preceding steps. */
   readonly plan: LockdownPlan;
-  /** Without a run if it was in effect already. */
+  /** Without a run if it was already in effect. */
   readonly report: LockdownReport;
   readonly rescue: Rescue | null;
 }
@@ -185,7 +183,7 @@ const NOT_MADE = notMade(
   'incident result until steps accessPaths kept renamed interrupted stopped run seconds',
 );
 
-/** Works on one controller after the other contexts of the same address, so that an incident is opened once. */
+/** Runs on a controller after the other contexts of the same address, so that an incident is opened once. */
 async function inTurn<T>(
   turns: Map<string, Promise<unknown>>,
   address: string,
@@ -200,7 +198,7 @@ async function inTurn<T>(
   return await mine;
 }
 
-/** What to type: the name of the one user or application, or else the number of access tokens. */
+/** The answer to type: the name of the single user or application, otherwise the number of access tokens. */
 function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question, 'type' | 'tokens'> {
   const name = nameToType(scope, incident);
   if (name !== null) return { type: name };
@@ -208,14 +206,16 @@ function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question
   return { type: String(tokens), tokens };
 }
 
-/** The name of the one user or application of an incident, or its id where that cannot be typed; null for several. */
+/**
+ * The name of an incident's only user or application, or its id if that cannot be typed; null for several.
+ */
 export function nameToType(scope: LockdownScope, incident: string): string | null {
   const names = 'names' in scope ? scope.names : [];
   const [only = ''] = names;
   return names.length === 1 ? typedName(only, incident) : null;
 }
 
-/** How a lockdown reads that was done, or was in effect already. */
+/** The ending of a lockdown that was done, or already in effect. */
 async function lockdownEnding(
   report: LockdownReport,
   { selection, scope, names }: LockdownPlan,
@@ -265,7 +265,7 @@ async function lockdownEnding(
   };
 }
 
-/** A lockdown is complete only where every access path was checked. */
+/** A lockdown is complete only if every access path was checked. */
 function uncheckedFailure(accessPaths: readonly AccessPath[], description: TargetDescription) {
   const unchecked = uncheckedPaths(accessPaths);
   if (unchecked.length === 0) return undefined;
@@ -274,7 +274,7 @@ function uncheckedFailure(accessPaths: readonly AccessPath[], description: Targe
   });
 }
 
-/** The console has the run on its page of changes. */
+/** The console shows the run on its page of changes. */
 function runOutsideConsole(run: string | null): Line | null {
   const line = runLine(run);
   return line === null ? null : { ...line, inConsole: '' };
@@ -294,7 +294,7 @@ async function untilText(runtime: Runtime, { incident, until }: Pick<LockdownRep
   };
 }
 
-/** The rules of the broker that are known to be of these users here. Those over REST are of the account of their context. */
+/** The broker's rules known to be for these users here. Over REST, rules are for their context's account. */
 function stoppedRulesText(
   { configuration }: Runtime,
   scope: LockdownScope,
@@ -314,7 +314,7 @@ function stoppedRulesText(
   return `Rules of the broker that give no tokens while it is open: ${stopped.map(([name]) => name).join(', ')}.`;
 }
 
-/** The way on: what was done is not known yet. The console has a button for it. */
+/** The next step, to find out what was done. The console has a button for it. */
 function nextText(
   scope: LockdownPlan['scope'],
   { incident, context }: { incident: string; context: string },

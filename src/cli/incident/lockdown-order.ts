@@ -10,17 +10,16 @@ import { type LockdownFlags, lockdownForm, scopeFlags } from './incident-flags.t
 import { localMeasures } from './local-access.ts';
 
 export interface LockdownOrder {
-  /** With a token, only the names that were given as well: {@link meantScope} has the owner. */
+  /** With a token, only the names that were also given: {@link meantScope} has the owner. */
   readonly scope: LockdownScope;
   readonly token: number | null;
   readonly measures: Measures;
   /** The id for a new incident in several contexts. */
   readonly sharedId: string;
-  /** The id for a new incident, which a dry run says and the change after it takes; undefined for any. */
+  /** The id for a new incident, announced by a dry run and used by the next change; undefined for any. */
   readonly proposedId?: string | undefined;
-  /** For how long, in milliseconds; null for until it is lifted. */
+  /** The duration in milliseconds; null for until lifted. */
   readonly lasts: number | null;
-  /** The saved plan that it is from. */
   readonly saved: SavedLockdown | null;
   /** The work at each address, for contexts that share one. */
   readonly turns: Map<string, Promise<unknown>>;
@@ -39,10 +38,7 @@ export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
   return { ...common, scope, token: flags.token ?? null, measures, lasts: flags.for ?? null, saved: null };
 }
 
-/**
- * Who is locked down at a target. The owner of a token decides, also of a deleted one; what a name that was
- * given says as well is a remark. Throws `not_found`.
- */
+/** The scope at a target. A token's owner decides; a name given as well is a remark. Throws `not_found`. */
 export async function meantScope(
   runtime: Pick<Runtime, 'readTarget' | 'evidence'>,
   { scope, token }: Pick<LockdownOrder, 'scope' | 'token'>,
@@ -71,12 +67,12 @@ export async function meantScope(
   }
 }
 
-/** What one person may always do alone: everyone else works on. */
+/** What one person may always do alone, because everyone else can continue to work. */
 export function isOfOneUser(scope: LockdownScope): boolean {
   return scope.kind === 'users' && scope.names.length === 1;
 }
 
-/** The scope of the flags. Throws `usage` without a selection, or with several kinds. */
+/** The scope from the flags. Throws `usage` without a selection, or with several kinds. */
 function scopeFrom(flags: LockdownFlags): LockdownScope {
   const { user, token, application, 'identity-provider': provider, all } = flags;
   const scopes: LockdownScope[] = [

@@ -24,17 +24,17 @@ import { placeLine } from '../change/plan-text.ts';
 import { expiredText } from '../revocation/revocation-plan.ts';
 import { localSteps, noRolesText } from './local-access.ts';
 
-/** What the names of a scope are of. */
+/** The kind of a scope's names. */
 export function kindOf({ kind }: LockdownScope): 'user' | 'application' {
   return kind === 'applications' ? 'application' : 'user';
 }
 
-/** User names to list. */
+/** The maximum number of user names to list. */
 const SHOWN = 8;
 
 /**
  * What a lockdown would do, in order.
- * @param opens Whether a new incident will have the id that is planned; a dry run opens none.
+ * @param opens Whether a new incident will have the planned id; a dry run opens none.
  */
 export function lockdownPlanDocument(
   plan: LockdownPlan,
@@ -64,14 +64,14 @@ export function lockdownPlanDocument(
   ];
 }
 
-/** The steps. Those of a lockdown that only deactivates users and revokes are said in a line. */
+/** The steps. A lockdown that only deactivates users and revokes tokens has one line. */
 function stepsPart(plan: LockdownPlan, description: TargetDescription): Part {
   const { before, after } = localSteps(plan.local);
   const isUsual = [plan.switches, plan.lifetimes, before, after].every(({ length }) => length === 0);
   return folded(isUsual && usualText(plan), emphasized`Steps:`, steps(stepsOf(plan, description)));
 }
 
-/** What a lockdown ends, with the numbers that are known. */
+/** What a lockdown ends, with the known numbers. */
 function usualText({ users, revocation, counted }: LockdownPlan): string {
   const deactivated = users.map(({ name }) => name);
   const ends = revocation === null ? [] : counted ? amountTexts(revocation) : ['all tokens'];
@@ -95,7 +95,7 @@ function amountTexts(revocation: RevocationPlan): readonly string[] {
   );
 }
 
-/** Names the first tokens: with a stolen one may go one that something else works with. */
+/** Names the first tokens: they may include tokens in legitimate use. */
 function tokensPart({ tokens, revocation }: LockdownPlan): Part | null {
   const all = revocation?.tokenIds.length ?? 0;
   if (tokens === null || all === 0) return null;

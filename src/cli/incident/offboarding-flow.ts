@@ -32,15 +32,15 @@ import { localMeasures, localSteps, noRolesText } from './local-access.ts';
 /** What `users offboard` prints with `--json`. Without a change, most members of the report are null. */
 export interface OffboardingJson extends MaybeMade<UserOffboardingReport> {
   readonly dryRun: boolean;
-  /** Null if no one has left by the directory of --gone. */
+  /** Null if no one has left according to the directory of --gone. */
   readonly plan: UserOffboardingPlan | null;
-  /** What the directory of --gone answered; absent without it. */
+  /** The answer of the directory of --gone; absent without it. */
   readonly directory?: DirectoryAnswer;
 }
 
 export interface OffboardingRequest extends ChangeRequest<ChangeFlags & LocalFlags> {
   readonly users: readonly string[];
-  /** By which answer of a directory these users have left: it is shown, and recorded before anything is done. */
+  /** The directory's answer about these users: it is shown, and recorded before anything is done. */
   readonly asked?: AskedDirectory;
 }
 
@@ -123,7 +123,7 @@ export async function offboardingFlow(
   };
 }
 
-/** Refuses names that are another user's since the directory was compared. */
+/** Refuses names that belong to another user since the directory was compared. */
 function requireSame({ bound }: UserOffboardingPlan, { gone, directory }: DirectoryAnswer): void {
   const ids = new Map(gone.map(({ username, id }) => [username, id]));
   const changed = bound.find(({ name, id }) => ids.get(name) !== id);
@@ -173,7 +173,7 @@ function offboardingEnding(
 const STAYS_ACTIVE =
   'Not deactivated: this target cannot deactivate users. Use a database context or the identity provider.';
 
-/** What is true of the access of users, as far as it was checked; the access paths below it say what was not. */
+/** The verified state of the users' access; the access paths below it say what was not checked. */
 function closingText(users: readonly string[], accessPaths: readonly AccessPath[]): string {
   const names = users.join(', ');
   const open = pathNames(leftOpen(accessPaths).filter(({ state }) => state === 'open'));
@@ -189,10 +189,10 @@ function closingText(users: readonly string[], accessPaths: readonly AccessPath[
     : `${names} may still have access: ${open}.`;
 }
 
-/** How many users in doubt are listed. */
+/** The maximum number of doubtful users to list. */
 const MAX_DOUBTFUL = 20;
 
-/** What a directory answered: who has left by which evidence, and who is in doubt and stays. */
+/** The answer of a directory: departed users with the evidence, and doubtful users, who stay. */
 export function answerDocument(answer: DirectoryAnswer): Document {
   const { directory, at, listed, disabled, listedBefore, gone, doubtful, present, kept } = answer;
   const before = listedBefore === null ? 'the first answer' : `${listedBefore} the last time`;

@@ -36,23 +36,22 @@ export interface IncidentReportJson
   > {
   readonly madeAt: Date;
   readonly investigations: readonly (Pick<Investigation, 'madeAt' | 'since' | 'until'> & {
-    /** How many there are. */
     readonly items: number;
-    /** How many of them remained when it was saved. */
+    /** Number of items that remained when it was saved. */
     readonly remaining: number;
   })[];
-  /** The items that remained by the last investigation of each subject, without those dealt with by hand since or reassigned; null without one. */
+  /** Items that remained by the last investigations, unless resolved or reassigned since; or null. */
   readonly remaining: readonly InvestigationItem[] | null;
-  /** What people said that they dealt with by hand, which nothing here checked. */
+  /** Items that people marked as resolved manually, unverified. */
   readonly byHand: readonly ItemMark[];
-  /** What people reassigned to others, who decide about it. */
+  /** Items that people reassigned to others. */
   readonly handedOver: readonly HandedOver[];
-  /** When the theft began: as the report was asked, when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
+  /** When the theft began: as requested, from the stolen token, or as confirmed for a cleaning; else null. */
   readonly began: TheftBegan | null;
-  /** What counts as the owner's own work, and why; it is not among `remaining`. */
+  /** The owner's own work, and why it counts as that; not included in `remaining`. */
   readonly own: readonly (Pick<OwnWork, 'why'> &
     Pick<InvestigationItem, 'id' | 'summary' | 'first' | 'last' | 'state'> & {
-      /** Who marked it as legitimate; null for what was done before the theft. */
+      /** Who marked it as legitimate; null for earlier work. */
       readonly markedBy: string | null;
       readonly markedAt: string | null;
     })[];
@@ -63,17 +62,17 @@ export interface IncidentReportRequest {
   readonly incident: string;
   readonly flags: FlagsOf<typeof incidentReportFlags>;
   readonly version: string;
-  /** Which controller it is; by default the target is asked. */
+  /** The controller; default: the target is asked. */
   readonly controller?: Pick<TargetDescription, 'address' | 'installUuid' | 'sessionCache'>;
-  /** What was read of its users, where it was. */
+  /** The current state of its users, if it was read. */
   readonly usersNow?: UsersNow | undefined;
 }
 
 /**
- * Reports an incident from the audit log and saved investigations. Reads nothing of the controller but who it is.
- *
- * @throws TokenctlError `usage` for a picture without an investigation or a file that exists, `configuration` for a file that is no investigation or of
- * another controller, and as `gatherReport`.
+ * Reports an incident from the audit log and saved investigations. Reads only the controller's identity from
+ * the target.
+ * @throws TokenctlError `usage` for a picture without an investigation or a file that exists, `configuration`
+ * for a file that is not an investigation or is from another controller, and as `gatherReport`.
  */
 export async function incidentReportFlow(
   request: IncidentReportRequest,
@@ -110,7 +109,6 @@ export async function incidentReportFlow(
   });
 }
 
-/** Whether the report says something about sessions. */
 function sessionsRecorded({ lockdown, investigations }: IncidentReport): boolean {
   return investigations.length > 0 || lockdown?.accessPaths.some(({ path }) => path === 'sessions') === true;
 }
@@ -129,7 +127,7 @@ function requireSameController(
   );
 }
 
-/** Null for a log without a key: then the report has its head only. */
+/** Null for a log without a key: the report then has only the log's head. */
 async function checkpointOf(runtime: Runtime): Promise<LogEvidence['checkpoint']> {
   const keys = await runtime.logKeys();
   const log = await runtime.auditLog();

@@ -7,20 +7,19 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { instantOf, type Moment } from '../flags/times.ts';
 import { NO_CASE, type RunbookCase } from './runbook-document.ts';
 
-/** What is given of a case on the command line. */
+/** The facts of a case from the command line. */
 export type GivenCase = {
   readonly [Name in 'incident' | 'user' | 'application' | 'reason' | 'ticket']?: string | undefined;
 } & { readonly since?: Moment | undefined };
 
-/** For how long contexts are asked whether they are the same controller, in milliseconds. */
+/** The maximum wait for contexts to identify their controller, in milliseconds. */
 const ASKED_MS = 3_000;
 
 /**
- * What a runbook is filled in with: what is given, over what the audit log has of the incident, and the contexts of the
- * controller: by the configuration, or by the id of the installation, of those that say it soon.
- *
- * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`, and with an incident as the
- * target's description.
+ * The values for a runbook: given ones, then the audit log's data about the incident, and the controller's
+ * contexts: from the configuration, or by installation id for those that answer in time.
+ * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`, and with
+ * an incident as the target's description.
  */
 export async function caseGiven(
   runtime: Runtime,
@@ -41,7 +40,7 @@ export async function caseGiven(
   };
 }
 
-/** The contexts of the controller: by the configuration, or else those that name the same installation. */
+/** The controller's contexts: from the configuration, otherwise those with the same installation id. */
 async function contextsOf(runtime: Runtime): Promise<Pick<RunbookCase, 'rest' | 'database'>> {
   const { configuration } = runtime;
   const { currentContext: name, contexts } = configuration;
@@ -60,7 +59,7 @@ async function contextsOf(runtime: Runtime): Promise<Pick<RunbookCase, 'rest' | 
   return { ...named, [missing]: seesAll ?? same[0] ?? null };
 }
 
-/** What a context says of its controller; null where it does not within {@link ASKED_MS}. */
+/** A context's description of its controller; null if it does not answer within {@link ASKED_MS}. */
 async function soon(runtime: Runtime, context: string): Promise<TargetDescription | null> {
   const place = runtime.in({ context, progress: runtime.progress });
   const late = new AbortController();
@@ -70,14 +69,14 @@ async function soon(runtime: Runtime, context: string): Promise<TargetDescriptio
       setTimeout(ASKED_MS, null, { ref: false, signal: late.signal }),
     ]);
   } catch {
-    // What does not answer is not filled in.
+    // A context that does not answer is left as a placeholder.
     return null;
   } finally {
     late.abort();
   }
 }
 
-/** What the audit log has of an incident. The contexts are not in it. The target is asked who it is, unless that is given. */
+/** The audit log's data about an incident, without contexts. Reads the target's identity unless given. */
 export async function recordedCase(
   runtime: Runtime,
   id: string,
@@ -104,7 +103,7 @@ export async function recordedCase(
   };
 }
 
-/** The contexts of a controller's REST API and of its database, by what the configuration says of one of them. */
+/** The REST and database contexts of a controller, from the configuration of one of them. */
 function contextsBeside(configuration: Configuration, name: string | undefined) {
   const context =
     name !== undefined && Object.hasOwn(configuration.contexts, name)

@@ -1,7 +1,7 @@
 import { shellWord } from '../../domain/remedies.ts';
 import { code, type Document, lines, list, type Part } from '../../reports/document.ts';
 
-/** What is known of the case that a runbook is followed for; null for what is not known. */
+/** The known facts of the case that a runbook is used for; null if unknown. */
 export interface RunbookCase {
   readonly incident: string | null;
   readonly user: string | null;
@@ -15,13 +15,12 @@ export interface RunbookCase {
   readonly since: string | null;
   /** The run of the last cleaning, in the audit log. */
   readonly cleaning: string | null;
-  /** The only directory of the configuration. */
+  /** The only configured directory. */
   readonly directory?: string | null;
-  /** The REST API does not answer: it does not stand in for a missing context of the database. */
+  /** Whether the REST API is down: it then does not replace a missing database context. */
   readonly isRestDown?: boolean;
 }
 
-/** Nothing is known. */
 export const NO_CASE: RunbookCase = {
   incident: null,
   user: null,
@@ -34,11 +33,11 @@ export const NO_CASE: RunbookCase = {
   cleaning: null,
 };
 
-/** The names of people and things that the runbooks are written with. */
+/** The names that the runbooks use for people and things. */
 const USERS = /\b(?:alice|bob)\b/g;
 const APPLICATION = /\bchatops\b/g;
 
-/** A placeholder: a shell takes it for a redirection without a file, so that a command with one does not run. */
+/** A placeholder: shells parse it as a redirection without a file, so that such a command does not run. */
 function placeholder(name: string): string {
   return `<${name}>`;
 }
@@ -47,7 +46,7 @@ function filled(value: string | null, name: string): string {
   return value === null ? placeholder(name) : shellWord(value);
 }
 
-/** A command of a runbook with what is known of the case; what is not known is a placeholder that cannot run. */
+/** A command of a runbook with the known facts; an unknown one is a placeholder that cannot run. */
 export function filledCommand(command: string, known: RunbookCase): string {
   const words = command.match(/"[^"]*"|\S+/g) ?? [];
   const place = command.startsWith('tokenctl ') ? withEitherContext(command, known) : known;
@@ -56,23 +55,23 @@ export function filledCommand(command: string, known: RunbookCase): string {
     .join(' ');
 }
 
-/** What only a database does, and what only the REST API does. */
+/** What only a database or only the REST API can do. */
 const DATABASE_ONLY = /--deactivate\b|--identity-provider\b|^tokenctl (?:refresh-tokens|sessions) /;
 const REST_ONLY = /--reset-password\b/;
 
-/** Where only one context of the controller is known, it stands in for the other one in the commands that both run. */
+/** If only one context of the controller is known, it replaces the other in commands that both can run. */
 function withEitherContext(command: string, known: RunbookCase): RunbookCase {
   const { rest, database, isRestDown = false } = known;
   return {
     ...known,
-    // Why an item is legitimate, or an incident is over, is another reason than that of the incident.
+    // The reason for marking an item or closing an incident differs from the incident's reason.
     ...(/^tokenctl incident (?:mark|lift) /.test(command) && { reason: null }),
     rest: rest ?? (REST_ONLY.test(command) ? null : database),
     database: database ?? (isRestDown || DATABASE_ONLY.test(command) ? null : rest),
   };
 }
 
-/** The value of a flag; null for what is no value of a flag that a case decides. */
+/** The value of a flag; null if it does not depend on the case. */
 function filledFlag(flag: string, value: string, known: RunbookCase): string | null {
   switch (flag) {
     case '--reason':
@@ -96,7 +95,7 @@ function filledFlag(flag: string, value: string, known: RunbookCase): string | n
     case 'dismiss':
       return placeholder('event');
     case '--since':
-      // How long ago is the same in every case; a date is not.
+      // A relative time is the same in every case; a date is not.
       return value.includes('T') ? filled(known.since, 'start-of-incident') : null;
     default:
       return null;
@@ -125,7 +124,7 @@ function filledName(word: string, known: RunbookCase): string {
   }
 }
 
-/** A sentence of a runbook about the user, the application and the contexts of the case. Commands in it are filled in. */
+/** A sentence of a runbook about the user, the application and contexts of the case, with its commands. */
 export function filledText(text: string, known: RunbookCase): string {
   return text
     .split('`')
@@ -139,7 +138,7 @@ export function filledText(text: string, known: RunbookCase): string {
     .join('`');
 }
 
-/** The Markdown of a runbook with what is known of the case, in its own lines. */
+/** The Markdown of a runbook with the known facts, with its lines unchanged otherwise. */
 export function filledMarkdown(markdown: string, known: RunbookCase): string {
   return markdown
     .split(/(\n{2,})/)
@@ -150,7 +149,7 @@ export function filledMarkdown(markdown: string, known: RunbookCase): string {
     .join('');
 }
 
-/** The Markdown of a runbook as a document: paragraphs, lists, and commands to copy, for a case. */
+/** The Markdown of a runbook as a document for a case: paragraphs, lists, and commands to copy. */
 export function runbookDocument(markdown: string, known: RunbookCase): Document {
   return markdown.split(/\n{2,}/).flatMap((block): Part[] => {
     const rows = block.split('\n').filter((row) => row.trim() !== '');
@@ -170,12 +169,12 @@ export function runbookDocument(markdown: string, known: RunbookCase): Document 
   });
 }
 
-/** A line to copy: a command for the case, also behind a pipe; anything else as it is. */
+/** A line to copy: a command for the case, even after a pipe; anything else unchanged. */
 function commandOf(row: string, known: RunbookCase): string {
   return row.replace(/(^|\| )(tokenctl .*)$/, (_, before, command) => before + filledCommand(command, known));
 }
 
-/** The items of a list; a line that is indented goes on with the one above. */
+/** The items of a list; an indented line continues the one above. */
 function itemsOf(rows: readonly string[]): readonly string[] {
   const items: string[] = [];
   for (const row of rows) {

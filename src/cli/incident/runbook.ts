@@ -22,7 +22,7 @@ export type RunbookJson =
 /**
  * The result of `incident runbook`: a runbook, or the list of names.
  * @param root The root directory of the package.
- * @param known What it is filled in with; null leaves it as it is written.
+ * @param known The values to fill in; null leaves the text unchanged.
  */
 export async function runbookResult(
   root: string,
@@ -74,18 +74,17 @@ export interface IncidentStepJson {
   readonly runbook: string;
   readonly step: number;
   readonly title: string;
-  /** Whether it is ticked off now. */
+  /** Whether it is marked as done now. */
   readonly done: boolean;
-  /** False if it was before. */
+  /** False if it was already in that state. */
   readonly changed: boolean;
 }
 
-/** Ticks a step of a runbook off, or takes that back. Throws `usage` for an unknown step. */
+/** Marks a step of a runbook as done, or reverts that. Throws `usage` for an unknown step. */
 export async function stepFlow(request: {
   readonly runtime: Runtime;
   readonly incident: string;
   readonly flags: StepFlags;
-  /** The root directory of the package. */
   readonly root: string;
 }): Promise<Report<IncidentStepJson>> {
   const { runtime, flags, root } = request;

@@ -34,7 +34,7 @@ import { countText, secondText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 import { dueTexts, giveBackCommand, liftDueCommand } from './incident-text.ts';
 
-/** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
+/** The result of `incident status`; the JSON is `Incidents`. Due incidents are also reported on stderr. */
 export function statusResult(
   found: Incidents,
   { description, check }: { description: TargetDescription; check: boolean },
@@ -67,7 +67,7 @@ export async function waitUntil(until: Date): Promise<void> {
   await sleep(Math.min(left, MAX_WAIT_MS));
 }
 
-/** For a log that was written by a clock ahead of this one. */
+/** Limits the wait if the log was written by a clock ahead of this one. */
 const MAX_WAIT_MS = 150_000;
 
 function statusDocument({ incidents, left, elsewhere, stream }: Incidents, description: TargetDescription) {
@@ -83,7 +83,7 @@ function statusDocument({ incidents, left, elsewhere, stream }: Incidents, descr
   ];
 }
 
-/** What lifts left, in short: no one else knows why these users are deactivated. */
+/** A summary of what lifts left: no other source says why these users are deactivated. */
 function leftPart(left: readonly IncidentStatus[], { address, context }: TargetDescription): Part {
   return lines(
     left.length > 0 && [
@@ -101,7 +101,7 @@ function leftPart(left: readonly IncidentStatus[], { address, context }: TargetD
   );
 }
 
-/** A state in short, and with what to do. */
+/** A state, in short, and with what to do. */
 const STATES: Readonly<Record<IncidentStatus['state'], readonly [short: string, line: Line]>> = {
   unfinished: ['UNFINISHED', bad`UNFINISHED: interrupted, or still running. Run the same lockdown again.`],
   locked: ['locked down', 'locked down'],
@@ -132,7 +132,6 @@ function incidentPart(incident: IncidentStatus, here: string): Part {
   );
 }
 
-/** Incidents at other addresses. */
 function elsewherePart(elsewhere: readonly ElsewhereIncident[]): Part {
   const count = countText(elsewhere.length, 'more incident');
   const contexts = [...new Set(elsewhere.map(({ context }) => context))];
@@ -183,7 +182,7 @@ function settingLines(values: readonly HeldValue[]): string[] {
     });
 }
 
-/** What a lift left, as it is now, and how to give it back. */
+/** What a lift left, in its current state, and how to restore it. */
 function stayLines({ id, stays, values, context }: IncidentStatus) {
   if (stays.length === 0) return [];
   const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]): Text => {
@@ -242,7 +241,7 @@ function tokenLines({ aliveCount, alive }: IncidentStatus): Lines {
   ];
 }
 
-/** The ways in that are open, and those that were not checked; values and tokens have lines of their own. */
+/** The access paths that are open or were not checked; values and tokens have separate lines. */
 function pathLines({ accessPaths }: IncidentStatus): Lines {
   const own = new Set(['access_tokens', 'users', 'roles', 'token_lifetimes']);
   return accessPaths
@@ -253,7 +252,7 @@ function pathLines({ accessPaths }: IncidentStatus): Lines {
     });
 }
 
-/** Whether new tokens really got the lifetime that was set. */
+/** Whether new tokens actually got the configured lifetime. */
 function lifetimeText({ lifetimes }: IncidentStatus): Line | '' {
   if (lifetimes === null || lifetimes.issued === 0) return '';
   const { set, issued, longer } = lifetimes;
@@ -270,7 +269,7 @@ function effectText({ holds, notSeen, accessPaths }: IncidentStatus): Line {
   return good`In effect as far as this context can check. Not checked: ${unchecked}.`;
 }
 
-/** What --check fails for: what is seen to be wrong, wherever it is; else what this context cannot check. */
+/** Why --check fails: visible problems anywhere, otherwise what this context cannot check. */
 function problem({ incidents, elsewhere }: Incidents): TokenctlError | undefined {
   const open = incidents.filter(({ state }) => state !== 'lifted');
   const wrong = [

@@ -27,13 +27,12 @@ export interface TimelineRequest extends Pick<ContextRun, 'runtime' | 'context' 
   readonly flags: FlagsOf<typeof timelineFlags>;
 }
 
-/** Reads a timeline and formats it. Throws `usage`, and the errors of the operation. */
 export async function timelineFlow(request: TimelineRequest): Promise<Report<TimelineJson>> {
   const { runtime, flags, several } = request;
   const { format = 'text' } = flags;
   if (flags.token !== undefined) requireOneContext(request, '--token');
   if (several && format === 'html') {
-    // Their timelines do not fit in one document.
+    // Several timelines do not fit in one document.
     throw new TokenctlError('usage', 'HTML supports one context only', {
       hint: 'Use --format markdown, or select one context.',
     });
@@ -77,7 +76,7 @@ function timelineResult(
     return format === 'html' ? htmlDocument(document, titleOf(context)) : markdownDocument(document);
   };
   const text = async () => (await Array.fromAsync(pieces())).join('');
-  // What shows it has a title of its own, and times in the zone of its viewer.
+  // Displayed with a separate title, and times in the viewer's zone.
   const document = () => documentOf(items, context, `${whereOf(context)}.`);
   return { ...report({ json, text, verbatim: true }), document };
 }
@@ -96,7 +95,7 @@ function whereOf({ description, since, until }: TimelineContext): string {
   return `${description.address} (context ${description.context}), from ${timeText(since)} to ${timeText(until)}`;
 }
 
-/** What the timeline leaves out, as a sentence; nothing if the account sees all. */
+/** What the timeline omits, as a sentence; empty if the account sees everything. */
 function limitsOf({ description }: TimelineContext): string[] {
   const incomplete = incompleteText(description);
   return incomplete === null ? [] : [`${incomplete}.`];
@@ -120,7 +119,7 @@ function documentOf(items: readonly TimelineItem[], context: TimelineContext, wh
   ];
 }
 
-/** For a terminal, whose width no table of that would have: the details are below each line. */
+/** For a terminal, which is too narrow for a table: the details are below each line. */
 function linesOf(items: readonly TimelineItem[], context: TimelineContext): Document {
   return [
     lines(

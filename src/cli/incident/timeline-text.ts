@@ -14,7 +14,7 @@ const VERBS: Readonly<Record<string, string>> = {
 
 const KINDS: Readonly<Record<string, string>> = { intent: 'began', outcome: 'ended', note: 'noted' };
 
-/** What happened, as a phrase after the name of who did it: `created the user mole (8)`. */
+/** The action as a phrase after its actor's name: `created the user mole (8)`. */
 export function deedText(item: TimelineItem): string {
   switch (item.source) {
     case 'activity_stream':
@@ -29,7 +29,7 @@ export function deedText(item: TimelineItem): string {
 function activityText({ what, data }: TimelineItem): string {
   const [operation = '', kind = ''] = what.split(' ');
   const verb = VERBS[operation];
-  // A group of uses of a token is a phrase already.
+  // A group of token uses is already a phrase.
   if (verb === undefined) return what;
   const changes = changesOf(data);
   const { object1, object2 } = changes;
@@ -78,7 +78,7 @@ const NAMES: Readonly<Record<string, string>> = {
   refreshTokenId: 'refresh token',
 };
 
-/** A changed field with its values, or a field of what was made; nothing for an empty one. */
+/** A changed field with its values, or a field of a created object; nothing for an empty one. */
 function fieldText(field: string, value: unknown): string[] {
   if (field === 'id' || /^object[12]/.test(field) || field === 'action') return [];
   const change = changeOf(value);

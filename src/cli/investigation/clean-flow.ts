@@ -61,7 +61,7 @@ import { theftBeginning } from './theft-beginning.ts';
 type Planned = CleaningPlan['clean'][number];
 type Kept = CleaningPlan['keep'][number];
 
-/** Whose work an item is; all null with `--undo`, as the audit log does not have it. */
+/** The author of an item; all null with `--undo`, because the audit log does not have it. */
 interface Authored {
   readonly by: readonly Actor[] | null;
   /** The first and the last time (RFC 3339). */
@@ -73,7 +73,7 @@ function authored({ by, first, last }: Planned['item']): Authored {
   return { by: by ?? null, first: first ?? null, last: last ?? null };
 }
 
-/** Of a plan with `--undo`, the subject and the period are null. */
+/** For a plan with `--undo`, the subject and the period are null. */
 interface CleaningPlanJson extends MaybeMade<Pick<Investigation, 'subject' | 'since' | 'until'>> {
   readonly incident: string | null;
   /** With `--undo`: the run of the cleaning, in the audit log. */
@@ -81,13 +81,13 @@ interface CleaningPlanJson extends MaybeMade<Pick<Investigation, 'subject' | 'si
   readonly clean: readonly (Pick<Planned['item'], 'id' | 'summary' | 'risk'> &
     Authored &
     Pick<Planned['act'], 'undoable'> & {
-      /** Whether it needs a confirmation of its own: it cannot be undone, in whole or in part. */
+      /** Whether it needs a separate confirmation, because it cannot be fully undone. */
       readonly irreversible: boolean;
       readonly act: Planned['act']['act'];
-      /** How, and in which context. */
+      /** The method and the context. */
       readonly via: Planned['way']['via'];
       readonly context: string;
-      /** What is set back; empty for other acts. */
+      /** The restored fields; empty for other actions. */
       readonly fields: Extract<Planned['act'], { readonly act: 'restore' }>['fields'];
     })[];
   /** What is left, and why. */
@@ -96,36 +96,35 @@ interface CleaningPlanJson extends MaybeMade<Pick<Investigation, 'subject' | 'si
     Pick<Kept, 'reason' | 'why'>)[];
 }
 
-/** What `incident clean` prints with `--json`. Where nothing was cleaned, the members of the report are null. */
+/** What `incident clean` prints with `--json`. If nothing was cleaned, the members of the report are null. */
 interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left' | 'later'>> {
   readonly dryRun: boolean;
   readonly plan: CleaningPlanJson;
-  /** The ids of planned items that remain, when read again; null if that was not reached. */
+  /** The ids of planned items that remain after re-reading; null if that was not reached. */
   readonly left: readonly string[] | null;
-  /** The ids of items that remain and were not there when it was planned; null as `left`. */
+  /** The ids of remaining items that did not exist when the plan was made; null as `left`. */
   readonly later: readonly string[] | null;
-  /** Each planned item once, by what became of it; null if nothing was cleaned. */
+  /** Each planned item once, by its result; null if nothing was cleaned. */
   readonly counts: CleaningCounts | null;
 }
 
 export interface CleanRequest extends ChangeRequest<FlagsOf<typeof cleanFlags>> {
   /**
-   * Whether each item was picked in a list that says whose it is, and whether it ends for good: the plan does not repeat that, and one
-   * confirmation covers all of it.
+   * Whether each item was picked from a list that shows its author and whether it can be undone: the plan
+   * does not repeat that, and one confirmation covers everything.
    */
   readonly isPicked?: boolean;
 }
 
-/** The change that a cleaning, or the undoing of one, is. */
 export type CleaningChange = PlannedChange<Cleaned, CleaningJson, Question | null>;
 
-/** What was agreed to, and what became of it. */
+/** The confirmed plan, and its result. */
 export interface Cleaned {
   readonly plan: AnyPlan;
   readonly report: CleaningReport;
 }
 
-/** Investigates again, and plans a cleaning or the undoing of one. Throws `usage`, and as the operations. */
+/** Investigates again, and plans a cleaning or its undo. Throws `usage`, and as the operations. */
 export async function cleanFlow(request: CleanRequest): Promise<CleaningChange> {
   const { runtime, flags } = request;
   const { from, incident } = flags;
@@ -153,7 +152,7 @@ export async function cleanFlow(request: CleanRequest): Promise<CleaningChange> 
   const histories = await readIncidentHistories(await runtime.auditLog());
   const incidents = histories.ofController(description).flatMap((each) => each.incidents);
   const whole = await withoutOtherIntruders(planned, { evidence, suspects: suspectsIn(incidents) });
-  // With --yes, nothing asks a second time.
+  // With --yes, there is no second question.
   const plan = flags.yes === true && flags.irreversible !== true ? reversible(whole) : whole;
   const isAskedTwice = flags.yes !== true && request.isPicked !== true;
   return cleaningChange(plan, {
@@ -172,7 +171,7 @@ export async function cleanFlow(request: CleanRequest): Promise<CleaningChange> 
   });
 }
 
-/** What people said of the items of the incident that is cleaned; nothing without one. */
+/** The marks of the cleaned incident's items; empty without an incident. */
 async function marksFor(
   { runtime, flags: { incident } }: CleanRequest,
   known: string | null,
@@ -182,7 +181,7 @@ async function marksFor(
   return id === null ? {} : await marksOf({ log: await runtime.auditLog(), description, incident: id });
 }
 
-/** What cannot be undone is asked on its own, unless there is nothing else. */
+/** Irreversible actions are a separate question, unless there is nothing else. */
 function furtherQuestion(plan: CleaningPlan): Asked | undefined {
   const final = plan.clean.filter(isIrreversible);
   const first = plan.clean.length - final.length;
@@ -190,7 +189,7 @@ function furtherQuestion(plan: CleaningPlan): Asked | undefined {
   return {
     plan: irreversibleDocument(final),
     part: 'question 2 of 2: actions that cannot be undone',
-    // Not the number alone: that was the answer to the first question.
+    // Not only the number, which was the answer to the first question.
     type: `${final.length} for good`,
     act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
     note: `The ${countText(first, 'item')} in question 1 ${first === 1 ? 'is' : 'are'} cleaned regardless of your answer. If you cancel, the items listed here are left as they are.`,
@@ -211,16 +210,16 @@ async function undoFlow(request: CleanRequest, run: string): Promise<CleaningCha
   });
 }
 
-/** What a cleaning, or the undoing of one, shows, does and reports. */
+/** What a cleaning or its undo shows, does and reports. */
 function cleaningChange<Plan extends AnyPlan>(
   plan: Plan,
   options: {
     readonly description: TargetDescription;
-    /** From when on it cleans, as sentences. */
+    /** The start of the cleaned period, as sentences. */
     readonly beginning: readonly string[];
     readonly isPicked: boolean;
     readonly further?: Asked | undefined;
-    /** The plan without what is asked further. */
+    /** The plan without the part of the further question. */
     readonly rest: Plan;
     readonly clean: (begun: Begun, agreed: Plan) => Promise<CleaningReport>;
   },
@@ -249,7 +248,7 @@ function cleaningChange<Plan extends AnyPlan>(
   };
 }
 
-/** What is asked first: about what can be undone, or about the rest where there is nothing else. */
+/** The first question: about reversible actions, or about the rest if there are none. */
 function questionOf(plan: AnyPlan): Question | null {
   const first = plan.clean.filter((planned) => !isIrreversible(planned)).length;
   const number = first === 0 ? plan.clean.length : first;
@@ -285,8 +284,8 @@ async function investigateAgain(
 }
 
 /**
- * A file is cleaned for what it lists: what came since is left, and said. What the stream no longer has is not known, and not taken
- * for cleaned. What it lists from before the theft is left alone.
+ * With a saved file, only its items are cleaned: newer items are left and reported. Items that the stream no
+ * longer has are unknown, and do not count as cleaned. Items from before the theft are left alone.
  */
 function chosen(now: Investigation, saved: Investigation | undefined) {
   if (saved === undefined) return { investigation: now, left: [] };
@@ -312,14 +311,14 @@ function chosen(now: Investigation, saved: Investigation | undefined) {
   };
 }
 
-/** A mark of an item that was not found, perhaps a wrong id, spares nothing. */
+/** A mark on an item that was not found, possibly a wrong id, has no effect. */
 function notFoundText({ legitimate, handedOver }: Awaited<ReturnType<typeof marksFor>>, now: Investigation) {
   const found = new Set(now.items.map(({ id }) => id));
   const ids = [...(legitimate?.keys() ?? []), ...(handedOver?.keys() ?? [])].filter((id) => !found.has(id));
   return ids.length === 0 ? [] : [`Marked, but not found by this investigation: ${ids.join(', ')}.`];
 }
 
-/** Other changes are cleaned only where they are named. */
+/** Other changes are cleaned only if named. */
 function othersText({ items }: Investigation, { item, rule }: CleanRequest['flags']): string[] {
   const others = items.filter(isOtherChangeLeft);
   if (others.length === 0 || item !== undefined || rule !== undefined) return [];
@@ -329,7 +328,7 @@ function othersText({ items }: Investigation, { item, rule }: CleanRequest['flag
   ];
 }
 
-/** How many other changes a plan names. */
+/** The maximum number of other changes that a plan names. */
 const MAX_OTHERS = 5;
 
 function requireSameController({ target }: Investigation, description: TargetDescription): void {

@@ -26,7 +26,6 @@ type Kept = CleaningPlan['keep'][number];
 
 export type AnyPlan = CleaningPlan | UndoPlan;
 
-/** Whether a plan undoes a cleaning. */
 export function isUndo(plan: AnyPlan): plan is UndoPlan {
   return 'undoes' in plan;
 }
@@ -37,13 +36,13 @@ const INVESTIGATE_AGAIN =
 const AGAIN_AND_BY_HAND =
   'Run the same command again, and follow the instructions under "Needs manual action".';
 
-/** How much a text says of each item. */
+/** The level of detail per item. */
 interface Detail {
-  /** Whose it is, and its id, stand beside the text already; one confirmation covers all. */
+  /** Whether the author and id are already shown next to the text, and one confirmation covers everything. */
   readonly isBrief: boolean;
 }
 
-/** What a cleaning, or the undoing of one, would do; from when on, as sentences. */
+/** What a cleaning or its undo would do, with the start of its period, as sentences. */
 export function planDocument(
   plan: AnyPlan,
   { beginning, isBrief }: Detail & { readonly beginning: readonly string[] },
@@ -56,7 +55,7 @@ export function planDocument(
   const final = planned.filter(isIrreversible);
   const isMixed = final.length > 0 && (isBrief || final.length < planned.length);
   const later = planned.filter((each) => !isIrreversible(each));
-  // How many items a plan has: one that takes two acts counts once.
+  // The number of items in a plan: an item that needs two actions counts once.
   const items = new Set(plan.clean.map(({ item }) => item.id)).size;
   return [
     lines(beginning.length > 0 && [...beginning]),
@@ -76,12 +75,12 @@ export function planDocument(
   ];
 }
 
-/** What cannot be undone, above the question about it. */
+/** Irreversible actions, above the question about them. */
 export function irreversibleDocument(final: readonly Planned[]): Document {
   return [lines('This cannot be undone:', list(...final.map(titledLines)))];
 }
 
-/** An act with whose work its item is, and the values that it sets back. */
+/** An action with its item's author, and the values that it restores. */
 function wholeLines(planned: Planned): Lines {
   return [`${actText(planned, { isBrief: false })}${whoseText(planned)}`, setBackLine(planned)];
 }
@@ -95,12 +94,12 @@ function whoseText({ item }: Planned): string {
   return `${authorText(item)} [${item.id}]`;
 }
 
-/** What cannot be undone stands under a title that says so. */
+/** Irreversible actions have a title that says so. */
 function briefLines(planned: Planned): Lines {
   return [actText(planned, { isBrief: true }), setBackLine(planned)];
 }
 
-/** The values that it sets back. */
+/** The values that it restores. */
 function setBackLine(planned: Planned): Line | null {
   const text = setBackText(planned);
   return text === null ? null : { text, depth: 2 };
@@ -110,7 +109,7 @@ function actText(planned: Planned, { isBrief }: Detail): string {
   return `${titleOf(planned)}${notesOf(planned, { isBrief })}`;
 }
 
-/** Whose work an item is, and of when. */
+/** Who worked on an item, and when. */
 function authorText({ by = [], first, last }: Planned['item']): string {
   if (first === undefined) return '';
   const who = by.length === 0 ? 'by an unknown user' : `by ${by.map(({ username }) => username).join(', ')}`;
@@ -118,7 +117,7 @@ function authorText({ by = [], first, last }: Planned['item']): string {
   return `: ${who}, ${from}${to === from ? '' : ` to ${to}`}`;
 }
 
-/** Why nothing to do is no success. */
+/** The failure if there is nothing to do although items remain. */
 export function nothingFailure(plan: AnyPlan): TokenctlError | undefined {
   return unfinishedWork({
     interrupted: false,
@@ -129,7 +128,7 @@ export function nothingFailure(plan: AnyPlan): TokenctlError | undefined {
   });
 }
 
-/** What to know of an act before it is confirmed. */
+/** What to know about an action before it is confirmed. */
 function notesOf({ act, way }: Planned, { isBrief }: Detail): string {
   const notes = [
     ...(act.undoable || isBrief ? [] : ['not undoable']),
@@ -162,20 +161,19 @@ function keepPart(plan: AnyPlan): Part {
   );
 }
 
-/** What became of the planned items, each counted once. */
+/** The results of the planned items, each counted once. */
 export interface CleaningCounts {
   readonly planned: number;
-  /** Verified not to remain; or, where nothing was read again, done. */
+  /** Verified as gone; or done, if nothing was re-read. */
   readonly ended: number;
-  /** Done as far as possible: the rest is left to do by hand. */
+  /** Done as far as possible: the rest is left to be done manually. */
   readonly inPart: number;
   /** Not done, or done and found to remain. */
   readonly remaining: number;
-  /** Left to do by hand, with those that were done in part. */
+  /** Left to be done manually, including those that were partly done. */
   readonly byHand: number;
 }
 
-/** Counts the planned items by what became of them. */
 export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
   const planned = new Set(plan.clean.map(({ item }) => item.id));
   const byHand = new Set(leftOver(plan).map(({ item }) => item.id));
@@ -192,13 +190,13 @@ export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
   };
 }
 
-/** The ids of the items that were not done, and of those that remain, when read again. */
+/** The ids of items that were not done, and of those that remain after re-reading. */
 function unendedIn({ steps, left }: CleaningReport) {
   const failed = steps.filter(({ result }) => result !== 'done' && result !== 'unchanged');
   return { failed: new Set(failed.map(({ step }) => step)), remains: new Set(left?.map(({ id }) => id)) };
 }
 
-/** What was verified to be switched off only: it can be switched on again. Empty without any. */
+/** Items verified as switched off only: they can be switched on again. Empty if there are none. */
 function switchedOffText(plan: AnyPlan, done: CleaningReport): string {
   const { failed, remains } = unendedIn(done);
   const off = plan.clean.filter(
@@ -263,7 +261,7 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport, { isBrief }:
   };
 }
 
-/** What to do about what is left; undefined where running the command again is all there is to do. */
+/** What to do about the rest; undefined if only running the command again can help. */
 function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
   if (done.later !== null && done.later.length > 0) return INVESTIGATE_AGAIN;
   if (leftOver(plan).length === 0) return undefined;
@@ -272,7 +270,7 @@ function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
 
 const NOT_LEFT_OVER: ReadonlySet<Kept['reason']> = new Set(['not_undoable', 'legitimate', 'handed_over']);
 
-/** What is left to do by hand. Not what people marked otherwise; nor what cannot be undone: the plan of the cleaning said so. */
+/** What is left to be done manually, without marked and irreversible items, which the plan listed. */
 function leftOver({ keep }: AnyPlan): readonly Kept[] {
   return keep.filter(({ reason }) => !NOT_LEFT_OVER.has(reason));
 }

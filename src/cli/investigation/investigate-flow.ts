@@ -54,7 +54,7 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
   }
 }
 
-/** What the audit log has of the incident that it belongs to. */
+/** The audit log's data about its incident. */
 async function knownOf(runtime: Runtime, investigation: Investigation): Promise<KnownItems> {
   const { incident } = investigation;
   if (incident === null) return NOTHING_KNOWN;
@@ -62,7 +62,7 @@ async function knownOf(runtime: Runtime, investigation: Investigation): Promise<
   return await gatherRecord({ log, description, incident, investigations: [], shown: investigation });
 }
 
-/** What to type next, where something remains that no one decided about. */
+/** The next command, if something remains that no one decided about. */
 function nextText(
   investigation: Investigation,
   { out, known }: { out: string; known: KnownItems },
@@ -75,7 +75,7 @@ function nextText(
   return isLeft && { text: 'To see what a cleanup would do:', commands: [command] };
 }
 
-/** Whose deeds: as the flags say, or the one user or application of the incident. */
+/** The subject: from the flags, or the single user or application of the incident. */
 async function subjectOf(request: InvestigateRequest) {
   const { runtime, flags } = request;
   const { user, token, application, incident } = flags;

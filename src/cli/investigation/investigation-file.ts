@@ -6,7 +6,7 @@ import { type Investigation, itemGroups, itemStates } from '../../domain/investi
 import { severities } from '../../domain/policy/rule.ts';
 import { jsonIn, requireReadable } from '../flags/flags.ts';
 
-/** The largest file that is read, in bytes: 20,000 items take about 40 MB. */
+/** The maximum file size, in bytes: 20,000 items take about 40 MB. */
 const MAX_BYTES = 128 * 1024 * 1024;
 
 const text = z.string();
@@ -36,7 +36,7 @@ const item = z.looseObject({
   remedy: z.looseObject({ kind: text, text }).nullable(),
 });
 
-/** All that is read of a file. */
+/** Everything read from a file. */
 const file = z.looseObject({
   format: z.literal('tokenctl-investigation'),
   version: z.literal(1),
@@ -84,7 +84,7 @@ export function writeInvestigationFile(path: string, investigation: Investigatio
   }
 }
 
-/** Tests that an investigation can be saved to a file. Throws as {@link writeInvestigationFile}. */
+/** Checks that an investigation can be saved to a file. Throws as {@link writeInvestigationFile}. */
 export function requireNewFile(path: string): void {
   try {
     accessSync(dirname(path), constants.W_OK);
@@ -105,7 +105,7 @@ function notWritten(path: string, cause: unknown): TokenctlError {
   );
 }
 
-/** Reads a saved investigation. Throws `configuration` for a file that cannot be read, or holds none. */
+/** Reads a saved investigation. Throws `configuration` if the file cannot be read or is not one. */
 export function readInvestigationFile(path: string): Investigation {
   requireReadable(path, 'The file of --from');
   const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;

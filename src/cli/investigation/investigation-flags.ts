@@ -3,7 +3,6 @@ import { accountFlags, changeFlags, count, type FlagsOf, moment } from '../flags
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
 
-/** The flags of `incident investigate`. */
 export const investigateFlags = {
   user: string({
     summary: 'Investigate this user, which may be deleted.',
@@ -38,7 +37,6 @@ export const investigateFlags = {
   }),
 };
 
-/** The flags of `incident clean`. */
 export const cleanFlags = {
   from: string({
     summary: 'Clean the items in this saved investigation (incident investigate --out).',
@@ -69,7 +67,6 @@ export const cleanFlags = {
   ...changeFlags,
 };
 
-/** The flags of `incident mark`. */
 export const markFlags = {
   item: string({
     ...SEVERAL,

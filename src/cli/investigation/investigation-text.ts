@@ -29,9 +29,9 @@ import {
 } from '../../reports/incident/item-words.ts';
 import { countText, numberText, secondText } from '../../reports/tables/text.ts';
 
-/** How many entries without an actor are shown. */
+/** The maximum number of entries without an actor to show. */
 const MAX_UNATTRIBUTED = 10;
-/** How many users of the chain, and items of one kind in a group, are listed without --all: an intruder can make thousands. */
+/** The maximum number of users, and of items per kind and group, without --all: there may be thousands. */
 const MAX_OF_KIND = 20;
 
 const HEADINGS: Readonly<Record<ItemGroup, string>> = {
@@ -41,7 +41,7 @@ const HEADINGS: Readonly<Record<ItemGroup, string>> = {
   other: 'Other changes',
 };
 
-/** An investigation for people: the chain, the items that remain by group, what ran, what people said of items, what is not known. */
+/** An investigation for display: chain, remaining items by group, what ran, marks, and what is unknown. */
 export function investigationDocument(
   investigation: Investigation,
   { all, known = NOTHING_KNOWN }: { all: boolean; known?: KnownItems },
@@ -89,7 +89,7 @@ export function investigationDocument(
   ];
 }
 
-/** What people marked as legitimate, or reassigned; nothing without it. */
+/** Items that people marked as legitimate or reassigned; empty if there are none. */
 function decidedPart(decided: readonly CaseItem[]): Part {
   return lines(
     decided.length > 0 && "Still there, and marked. A mark is a person's statement that was not checked:",
@@ -102,7 +102,7 @@ function decidedPart(decided: readonly CaseItem[]): Part {
   );
 }
 
-/** What someone said to have dealt with by hand, and what is found there still. */
+/** Items marked as resolved manually that were found again. */
 function seenAgainPart(there: readonly CaseItem[]): Part {
   const seen = there.filter(({ fate }) => fate === 'seen_again');
   return lines(
@@ -117,7 +117,7 @@ function markText(mark: ItemMark | null): string {
   return `, by ${by}, ${secondText(at)}${why === null ? '' : `: "${why}"`}`;
 }
 
-/** The owner's own work, as far as the stolen token's age tells it; nothing where the period has none. */
+/** The owner's own work, as far as the stolen token's age shows it; empty if the period has none. */
 function beforeTokenPart({ beforeToken }: Investigation, all: boolean): Part {
   if (beforeToken === undefined) return lines();
   const { items, madeAt, isWhole } = beforeToken;
@@ -203,7 +203,7 @@ function itemLines(item: InvestigationItem, ownActs: readonly OwnAct[]): readonl
   const who = whoText(item);
   const below = [
     findings[0]?.message,
-    // Who gained access is said as well where something else is worse.
+    // Who gained access is also shown if another finding is more severe.
     ...findings.slice(1).flatMap(({ rule, message }) => (rule === 'moved' ? message : [])),
     job !== null && jobText(job),
     state !== 'there' && state !== 'running' && `Now: ${stateReason ?? `${state.replace('_', ' ')}.`}`,

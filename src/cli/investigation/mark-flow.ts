@@ -9,21 +9,21 @@ import type { MarkFlags } from './investigation-flags.ts';
 /** What `incident mark` prints with `--json`. */
 export interface IncidentMarkJson {
   readonly incident: string;
-  /** The ids of the items that were named. */
+  /** The ids of the named items. */
   readonly items: readonly string[];
   /** Whether they are marked as legitimate now; false with --by-hand and --handed-over. */
   readonly legitimate: boolean;
   /** Whether they are marked as resolved manually now. */
   readonly byHand: boolean;
-  /** Who decides about them now; null where they are not reassigned. */
+  /** Who decides about them now; null if they are not reassigned. */
   readonly handedOver: string | null;
-  /** The ids of those whose mark changed. */
+  /** The ids of items whose mark changed. */
   readonly changed: readonly string[];
 }
 
 /**
- * Marks items of an incident's investigations as legitimate, as resolved manually or as reassigned, or takes
- * that back. Throws `usage` for a hand-over without a name or a reason, and as `markItems`.
+ * Marks items of an incident's investigations as legitimate, as resolved manually or as reassigned, or
+ * removes the mark. Throws `usage` for a reassignment without a name or a reason, and as `markItems`.
  */
 export async function markFlow(request: {
   runtime: Runtime;
@@ -61,7 +61,7 @@ export async function markFlow(request: {
   });
 }
 
-/** What was said, and what follows from it. */
+/** The message of each mark, and its consequence. */
 const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string) => string, note: string]>> =
   {
     legitimate: [(what) => `Marked ${what} as legitimate`, 'Cleanups skip them'],
@@ -77,7 +77,7 @@ const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string)
 
 const MAX_NAME = 200;
 
-/** Who gets what is reassigned; someone has to be able to ask, and to know why. */
+/** The recipient of a reassignment, who must be known along with the reason, so that others can ask. */
 function requireReceiver({ to = '', reason = '' }: MarkFlags): string {
   const missing = [...(to.trim() === '' ? ['--to'] : []), ...(reason.trim() === '' ? ['--reason'] : [])];
   if (missing.length > 0) {

@@ -5,7 +5,7 @@ import { timeText } from '../../reports/tables/text.ts';
 import { parseMoment } from '../flags/times.ts';
 import { incidentOf } from './investigate-flow.ts';
 
-/** From when on deeds are an intruder's, and how that is known. */
+/** When actions became an intruder's, and how that is known. */
 export interface TheftBeginning {
   readonly at: Date;
   /** A sentence for the plan. */
@@ -13,9 +13,9 @@ export interface TheftBeginning {
 }
 
 /**
- * When the theft began: nothing from before is cleaned. As --since says; or else as the saved investigation
- * was asked; or the date in the reason of the incident, which the plan says.
- * @throws TokenctlError `usage` where none of these says it.
+ * When the theft began: nothing earlier is cleaned. From --since; otherwise from the saved investigation; or
+ * from the date in the incident's reason, which the plan names.
+ * @throws TokenctlError `usage` if none of these has it.
  */
 export async function theftBeginning(
   runtime: Runtime,
@@ -50,14 +50,14 @@ function beginning(at: Date, why = ''): TheftBeginning {
   return { at, text: `Cleans only actions since ${timeText(at)}${why}.` };
 }
 
-/** When the stolen token was made, by the saved investigation of one: nothing was done with it before. */
+/** When the stolen token was created, by its saved investigation: nothing was done with it before. */
 function tokenMade(saved: Investigation | undefined): Date | undefined {
   if (saved?.subject.kind !== 'token') return undefined;
   const owner = saved.chain.find(({ how }) => how === 'subject');
   return owner && new Date(owner.since);
 }
 
-/** A saved investigation lists nothing from before its own beginning. */
+/** A saved investigation lists nothing from before its own start. */
 function later(one: Date, other: Date | undefined): Date {
   return other !== undefined && other > one ? other : one;
 }

@@ -17,10 +17,9 @@ interface Drafted {
 }
 
 /**
- * Writes a first draft of the LDAP directories of a controller, from its own settings, to a configuration that has no directories.
- * The passwords are not read: the configuration names the files where they are expected.
- *
- * @returns Those that were written; none where the settings cannot be read, or name no server that can be used.
+ * Writes a draft of a controller's LDAP directories, from its own settings, to a configuration without
+ * directories. Passwords are not read: the configuration names the files where they are expected.
+ * @returns The written ones; empty if the settings cannot be read, or name no usable server.
  */
 export async function draftDirectories(
   { configuration: { directories }, environment }: Pick<Runtime, 'configuration' | 'environment'>,
@@ -39,7 +38,7 @@ export async function draftDirectories(
       const { name, ...settings } = draft;
       const passwordFile = `${folder}/${name}.bind-password`;
       const section = { ...settings, bindPassword: { file: passwordFile } };
-      // A setting of the controller can hold what no directory here may.
+      // A controller's setting may contain values that are invalid for a directory here.
       if (!directoriesSchema.safeParse({ [name]: section }).success) return [];
       return [{ name, passwordFile, draft, section }];
     });

@@ -21,17 +21,15 @@ import { dropInFor, SERVICE_DROP_INS } from './service-secrets.ts';
 
 /** What `jobs init` prints with `--json`. */
 export interface JobsInitJson {
-  /** The configuration file. */
   readonly file: string;
   readonly job: string;
   readonly context: string;
   readonly rules: readonly string[];
-  /** A cron expression. */
   readonly schedule: string;
   readonly timeZone: string;
   /** Whether the job only reports what it would revoke. */
   readonly dryRun: boolean;
-  /** The names of the directories that were drafted from the LDAP settings of the controller. */
+  /** The names of the directories drafted from the controller's LDAP settings. */
   readonly directories: readonly string[];
   /** What the job would do now. */
   readonly preview: readonly RanJobJson[];
@@ -39,13 +37,13 @@ export interface JobsInitJson {
   readonly start: readonly string[];
 }
 
-/** What is asked, and what the flags say already. */
+/** The questions, and the answers already in the flags. */
 export interface InitRequest {
   readonly runtime: Runtime;
   readonly flags: {
     readonly context?: string | undefined;
     readonly config?: string | undefined;
-    /** Names of rules with commas between them. */
+    /** Rule names, separated by commas. */
     readonly rules?: string | undefined;
     /** HH:MM, or a cron expression. */
     readonly schedule?: string | undefined;
@@ -59,14 +57,14 @@ const JOB = 'nightly-sweep';
 const SCHEDULE = '0 3 * * *';
 const RULES = 'owner-inactive,unused-for';
 
-/** What the questions gave. */
 type Answers = Awaited<ReturnType<typeof answersOf>>;
 
 /**
- * Writes a first configuration of a sweep: asks for what no flag says, logs in where there is no context, and tries the job as a
- * dry run. Nothing is written before the last answer. On a machine with the package, the secrets are handed to the service.
- *
- * @throws TokenctlError `usage` for a wrong answer, or if there are jobs already; `interrupted`; what the login and the job throw
+ * Writes a first configuration of a sweep: asks for what no flag gives, logs in if there is no context, and
+ * runs the job as a dry run. Nothing is written before the last answer. On a machine with the package, the
+ * secrets are passed to the service.
+ * @throws TokenctlError `usage` for a wrong answer, or if there are already jobs; `interrupted`; what the
+ * login and the job throw
  */
 export async function initFlow(request: InitRequest): Promise<Report<JobsInitJson>> {
   const { configuration, environment } = request.runtime;
@@ -143,12 +141,12 @@ async function answersOf({ runtime, flags }: InitRequest) {
   return { context, address, rules, schedule, timeZone, dryRun, webhook };
 }
 
-/** How often one question is asked. */
+/** The maximum number of times to ask a question. */
 const MAX_ASKED = 3;
 
 /**
- * What the flag says, else the answer on the terminal, or the default: for an empty answer, and where no one can be asked. After a wrong answer
- * the question is asked again, so that the answers before it are not lost.
+ * The flag's value, otherwise the answer on the terminal, or the default for an empty answer or if no one can
+ * be asked. After a wrong answer the question is repeated, so that earlier answers are not lost.
  */
 async function answer<Read>(
   question: string,
@@ -183,7 +181,7 @@ function webhookOf(url: string): string {
   });
 }
 
-/** An existing context and its address; null and the address to log in at for one that a login makes. */
+/** An existing context and its address; null and the login address for a context that a login creates. */
 async function controllerOf(configuration: Configuration, flags: InitRequest['flags']) {
   const { [ENVIRONMENT_CONTEXT]: _, ...contexts } = configuration.contexts;
   const [first] = Object.keys(contexts);
@@ -220,7 +218,6 @@ function rulesOf(text: string): readonly RuleName[] {
   });
 }
 
-/** A cron expression of an answer. */
 function scheduleOf(text: string): string {
   const [, hours, minutes] = /^(\d{1,2}):(\d{2})$/.exec(text) ?? [];
   const expression = hours === undefined ? text : `${Number(minutes)} ${Number(hours)} * * *`;
@@ -234,7 +231,7 @@ async function newContext({ address }: Answers, { runtime, version }: InitReques
   return json.context;
 }
 
-/** The name of the file of the webhook's URL, which is a secret. */
+/** The name of the file with the webhook URL, which is a secret. */
 const WEBHOOK = 'notices.url';
 
 function webhookFile(url: string, configurationFile: string): string | null {
@@ -269,7 +266,7 @@ function writeJob(
   });
 }
 
-/** Runs the job as a dry run, by the configuration that was written. */
+/** Runs the job as a dry run, with the written configuration. */
 async function tried(
   { runtime, flags, version }: InitRequest,
   {

@@ -3,7 +3,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { NamedContext } from '../../config/contexts.ts';
 import { MACHINE } from '../../config/machine-place.ts';
 
-/** What systemd reads beside the units of the package: the scheduler, the one run that the timer starts, and the receiver of events. */
+/** The drop-in files for the secrets of the package's units. */
 export const SERVICE_DROP_INS = [
   'tokenctl-broker.service',
   'tokenctl-jobs.service',
@@ -11,13 +11,13 @@ export const SERVICE_DROP_INS = [
   'tokenctl-sweep.service',
 ].map((unit) => `/etc/systemd/system/${unit}.d/secrets.conf`);
 
-/** How the service of the machine, which is another user than root, gets the credential of a context. */
+/** How the machine's service, which does not run as root, gets the credential of a context. */
 export interface ServiceSecret {
   /** The path of the setting in the context. */
   readonly setting: readonly string[];
   /** The credential as the configuration names it. */
   readonly reference: { readonly file: string };
-  /** The drop-in that hands over the credential, and further secrets of the same folder by their names. */
+  /** The drop-in that passes the credential, and further secrets of the same folder by name. */
   text(others: readonly string[]): string;
 }
 

@@ -5,7 +5,6 @@ const ACTS = ['extend', 'end', 'due'] as const;
 
 const others = (name: (typeof ACTS)[number]) => [...ACTS.filter((each) => each !== name), 'all', 'csv'];
 
-/** The flags of `tokens leases`. */
 export const leaseFlags = {
   all: boolean({ summary: 'Include past leases.' }),
   sunset: boolean({

@@ -32,12 +32,11 @@ export interface LeaseJson
     Lease,
     'id' | 'state' | 'why' | 'origin' | 'scope' | 'until' | 'begun' | 'by' | 'ended' | 'failure'
   > {
-  /** Null where it is not known, or there is none. */
+  /** Null if unknown, or if there is none. */
   readonly token: Lease['token'];
-  /** The name of its owner. */
   readonly user: string;
   readonly isOverdue: boolean;
-  /** Whether its end is in the row of the token as well: the controller refuses it then. */
+  /** Whether its end is also in the token's row: the controller then refuses it. */
   readonly isInRow: boolean;
   /** Where it began. */
   readonly place: { readonly context: string; readonly address: string };
@@ -46,13 +45,12 @@ export interface LeaseJson
 /** What `tokens leases --extend`, `--end` and `--due` print with `--json`. */
 export interface LeaseChangeJson extends PlanFileJson {
   readonly dryRun: boolean;
-  /** What was to be changed. */
   readonly leases: readonly LeaseJson[];
-  /** What became of each; null where nothing was revoked. */
+  /** The result of each; null if nothing was revoked. */
   readonly ended: readonly EndedLease[] | null;
 }
 
-/** Lists the leases of the controller; those that are open, or all. Throws as the log and the target. */
+/** Lists the controller's leases, open or all. Throws as the log and the target. */
 export async function leaseListFlow(
   runtime: Runtime,
   { all }: Pick<LeaseFlags, 'all'>,
@@ -93,7 +91,7 @@ export async function leaseListFlow(
   });
 }
 
-/** The leases of the controller, those that are open or all: tells no one of those that are due. */
+/** The controller's leases, open or all, without a warning about due ones. */
 export async function leaseRows(runtime: Runtime, all: boolean): Promise<readonly LeaseJson[]> {
   const leases = await readLeases(await runtime.auditLog(), await runtime.description());
   const now = (await runtime.targetClock()).now();
@@ -120,7 +118,7 @@ function jsonOf(lease: Lease, now: Date): LeaseJson {
   };
 }
 
-/** Plans another end of a lease, or the end of one or of all that are due. Throws `not_found`, `usage`. */
+/** Plans another end of a lease, or the end of one or of all due ones. Throws `not_found`, `usage`. */
 export async function leaseChangeFlow(
   request: ChangeRequest<LeaseFlags>,
 ): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
@@ -165,7 +163,7 @@ export async function leaseChangeFlow(
             tokens: leases.length,
           },
     amount: { what: 'token', planned: leases.length },
-    // What is past its end was decided when it got the end.
+    // A due lease was decided on when it got its end.
     guard: end === undefined ? undefined : revocationGuard(leases.length),
     async act(begin) {
       const change = await begin();
@@ -209,7 +207,7 @@ function endedText({ lease, token, owner, how, why }: EndedLease) {
   return `${lease}: left. ${why}.`;
 }
 
-/** The row of the token is written as well. */
+/** The token's row is written as well. */
 function requireEnds(description: TargetDescription, { row }: Lease): void {
   if (row !== null) requireRights(description, { what: 'Moving this end', purposes: ['ends'] });
 }
@@ -251,7 +249,10 @@ async function savedExtensionFlow(
   );
 }
 
-/** Changes nothing on the controller, so that no one is asked. That of a sunset is a decision of two persons where they are required. */
+/**
+ * Changes nothing on the controller, so no one is asked. Extending a sunset's lease needs two people if the
+ * four-eyes rule is in force.
+ */
 async function extensionFlow(
   { runtime, flags }: ChangeRequest<LeaseFlags>,
   { lease, saved }: { readonly lease: Lease; readonly saved?: SavedExtension },

@@ -6,14 +6,14 @@ import { knownLeases } from '../../operations/journal/recorded-leases.ts';
 import { timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 
-/** Until when a token is valid by its lease, and by the controller itself. */
+/** Until when a token is valid by its lease, and for the controller itself. */
 interface LeaseEnd {
   readonly context: string;
   readonly until: Date;
   readonly expires: Date;
 }
 
-/** Whether a job will end leases of a context, as a sentence; and whether one will as far as that is known. */
+/** Whether a job ends leases of a context, as a sentence; and as a boolean, as far as known. */
 export async function endingJobText(
   runtime: Runtime,
   { context, until }: Pick<LeaseEnd, 'context' | 'until'>,
@@ -40,7 +40,7 @@ export async function endingJobText(
   };
 }
 
-/** When a token with a lease ends, what ends it then, and what is so without that. */
+/** When a token with a lease ends, what ends it then, and what happens without that. */
 export async function leaseEndText(runtime: Runtime, end: LeaseEnd): Promise<readonly string[]> {
   const { text } = await endingJobText(runtime, end);
   if (end.expires <= end.until)
@@ -51,7 +51,7 @@ export async function leaseEndText(runtime: Runtime, end: LeaseEnd): Promise<rea
   ];
 }
 
-/** Leases past their end, and the command that ends them, one line for each context. */
+/** Due leases, and the command that ends them, one line per context. */
 function dueLeaseTexts(due: readonly Lease[]): readonly string[] {
   return [...Map.groupBy(due, ({ target }) => target['context'] ?? '')].map(
     ([context, leases]) =>
@@ -63,10 +63,10 @@ function tokenText({ id, token }: Lease): string {
   return token === null ? id : `token ${token.id}`;
 }
 
-/** The open leases of the log. Tells on stderr of those past their end, and if the log cannot be read. */
+/** The open leases of the log. Warns on stderr about due ones, and if the log cannot be read. */
 export async function tellOfDueLeases(runtime: Runtime): Promise<readonly Lease[]> {
   const { file, database } = runtime.configuration.auditLog;
-  // Without a place for a log there are no leases.
+  // Without a configured log there are no leases.
   if (file === undefined && database === undefined) return [];
   const { open, why } = await knownLeases(() => runtime.auditLog());
   if (why !== null) writeNotice(`Leases are not shown: ${why}`);
@@ -81,16 +81,16 @@ export function endDueCommand(context: string): string {
 
 /** The open leases of a controller, as `context check` shows them. */
 export interface OpenLeases {
-  /** Null where the audit log cannot be read. */
+  /** Null if the audit log cannot be read. */
   readonly open: number | null;
   readonly overdue: number;
-  /** Whether a job will end them, as far as that is known; null without any. */
+  /** Whether a job will end them, as far as known; null if there are none. */
   readonly ends: boolean | null;
   /** The same in words. */
   readonly text: string;
 }
 
-/** What is known of the leases of a controller, and whether a job will end them. */
+/** The state of a controller's leases, and whether a job will end them. */
 export async function openLeases(runtime: Runtime): Promise<OpenLeases> {
   const { open: all, why } = await knownLeases(() => runtime.auditLog());
   if (why !== null) return { open: null, overdue: 0, ends: null, text: `not read: ${why}` };

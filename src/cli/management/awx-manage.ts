@@ -79,7 +79,7 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   );
 }
 
-/** The management commands work on all tokens. */
+/** The management commands cover all tokens. */
 function notAllVisible(notSeen: string, viewer: Viewer): TokenctlError {
   return new TokenctlError('permission_refused', `Not every selected token is visible: ${notSeen}`, {
     hint: fullViewHint(viewer),
@@ -119,8 +119,8 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
 }
 
 /**
- * The line of the management command, with a fingerprint (over REST the id) instead of the token. Revoking a refresh token
- * deletes its access token, which has no line of its own.
+ * The line of the management command, with a fingerprint (over REST the id) instead of the token. Revoking a
+ * refresh token deletes its access token, which has no separate line.
  */
 function lineOf(outcome: Outcome, kind: TokenKind, dialect: TargetDescription['dialect']) {
   if (outcome.result !== 'revoked') return undefined;
@@ -131,7 +131,7 @@ function lineOf(outcome: Outcome, kind: TokenKind, dialect: TargetDescription['d
   return `revoked ${model} ${outcome.fingerprint ?? outcome.tokenId}`;
 }
 
-/** Makes a change without confirmation. What is to be printed is printed already, but for the plan of a dry run. */
+/** Makes a change without confirmation. All output is already printed, except the plan of a dry run. */
 async function quietly<Done, Json>(request: ChangeRequest, planned: PlannedChange<Done, Json>) {
   const made = await carryOut(request, planned);
   return request.flags['dry-run'] === true ? made : { ...made, text: () => '' };
@@ -141,8 +141,9 @@ async function quietly<Done, Json>(request: ChangeRequest, planned: PlannedChang
 const CHUNK = 16_384;
 
 /**
- * Prints lines on stdout in chunks: with a million lines, one system call per line would dominate the run time. `line` takes
- * one without its line feed; `end` waits until everything is written, and throws TokenctlError `partly_done` if a write failed.
+ * Prints lines on stdout in chunks: with a million lines, one system call per line would dominate the run
+ * time. `line` takes a line without its line feed; `end` waits until everything is written, and throws
+ * TokenctlError `partly_done` if a write failed.
  */
 function lineWriter() {
   let gathered = '';
@@ -206,7 +207,7 @@ export async function managementCreation({
   });
 }
 
-/** The refusal of a token for a user of an identity provider, in the words of the management command; null for other errors. */
+/** The refusal for an identity provider's user, in the words of the management command; otherwise null. */
 function deniedAs(cause: unknown): ManagementError | null {
   const provider = cause instanceof TokenctlError ? cause.details?.['provider'] : undefined;
   if (provider === undefined) return null;

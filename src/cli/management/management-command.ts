@@ -4,7 +4,7 @@ import { inGroup } from '../flags/flags.ts';
 
 const NO_EFFECT = { summary: 'Accepted, without effect.' } as const;
 
-/** The options that Django gives to every management command. */
+/** The options of every Django management command. */
 export const djangoFlags = inGroup('DJANGO', {
   verbosity: option({ options: ['0', '1', '2', '3'] as const })({
     char: 'v',
@@ -19,14 +19,13 @@ export const djangoFlags = inGroup('DJANGO', {
   pythonpath: string({ ...NO_EFFECT, helpValue: 'PATH' }),
 });
 
-/** What a management command prints with `--version --json`. */
 interface VersionJson {
   readonly version: string;
 }
 
 /**
  * Does what Django does before a management command runs; returns the result of `--version`, which runs none.
- * Throws ManagementError for both of --no-color and --force-color.
+ * Throws ManagementError if both --no-color and --force-color are given.
  */
 export async function djangoStart(
   version: string,

@@ -10,9 +10,9 @@ import { openSides } from './sides.ts';
 
 /** What `tokens migrate --finish` prints with `--json`. */
 export interface FinishJson {
-  /** The controller's tokens that are still there and have a new one. */
+  /** The controller's remaining tokens that have a new one. */
   readonly tokens: readonly FinishingToken[];
-  /** As `tokens revoke` prints it, of those that can be revoked; null without any. */
+  /** As `tokens revoke` prints it, for those that can be revoked; null for none. */
   readonly revocation: RevocationJson | null;
 }
 
@@ -25,8 +25,7 @@ const WAITS: Readonly<Record<WaitsFor, string>> = {
 };
 
 /**
- * Plans to revoke the old tokens that the new ones have replaced, in the context of the controller.
- *
+ * Plans to revoke the old tokens that were replaced by new ones, in the controller's context.
  * @throws TokenctlError as {@link openSides}, and as a revocation.
  */
 export async function finishFlow({

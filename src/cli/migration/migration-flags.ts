@@ -1,7 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { age, changeFlags, csvFlag, type FlagsOf } from '../flags/flags.ts';
 
-/** The flags of `tokens migrate`. */
 export const migrationFlags = {
   from: string({
     summary: 'The context of the controller whose tokens are replaced.',

@@ -19,11 +19,11 @@ import type { MigrationFlags } from './migration-flags.ts';
 import { migrationDocument, tokenListing } from './migration-text.ts';
 import { openSides } from './sides.ts';
 
-/** What `tokens migrate` prints with `--json`. Where nothing was made, the members of the report are null. */
+/** What `tokens migrate` prints with `--json`. If nothing was created, the members of the report are null. */
 export interface MigrationJson extends MaybeMade<MigrationReport> {
   readonly dryRun: boolean;
   readonly plan: MigrationPlan & {
-    /** Tokens that were used since are in use. */
+    /** Tokens used since then count as in use. */
     readonly usedSince: Date;
   };
 }
@@ -32,8 +32,7 @@ const DAY_MS = 86_400_000;
 const USED_WITHIN_MS = 90 * DAY_MS;
 
 /**
- * Plans new tokens on a gateway for those of a controller that are in use.
- *
+ * Plans new tokens on a gateway for a controller's tokens that are in use.
  * @throws TokenctlError as {@link openSides}; `not_found` for a store, `usage` for a folder.
  */
 export async function migrationFlow(
@@ -103,10 +102,10 @@ function endingOf({ results, leftovers, interrupted, stopped, run }: MigrationRe
   };
 }
 
-/** How many tokens a text shows. */
+/** The maximum number of tokens in a text. */
 const SHOWN = 20;
 
-/** What opens the place of a token's value. */
+/** Opens the store of a token's value. */
 type Open = Parameters<typeof migrateTokens>[0]['openStore'];
 
 function requirePlace(open: Open | null): Open {
@@ -116,7 +115,7 @@ function requirePlace(open: Open | null): Open {
   });
 }
 
-/** Refuses what the gateway's context cannot do: over REST, an account makes tokens for itself only. */
+/** Refuses what the gateway's context cannot do: over REST, an account creates tokens for itself only. */
 function requireCreates(description: TargetDescription): void {
   requireMayChange(description);
   if (description.credential !== 'database_role') {
@@ -135,9 +134,9 @@ function placeOf(flags: Pick<MigrationFlags, 'store' | 'output-dir'>): string {
 }
 
 /**
- * What opens the place of each value; null where the flags name none.
- *
- * @throws TokenctlError `not_found` for a store, `usage` for one without a place for each, and for a folder that is none.
+ * Opens the store of each value; null if the flags name none.
+ * @throws TokenctlError `not_found` for a store, `usage` for one without a separate place for each, and for
+ * something that is not a folder.
  */
 function placesOf({ runtime, flags }: ChangeRequest<MigrationFlags>): Open | null {
   const { store } = flags;

@@ -6,7 +6,7 @@ import { type Listing, listing, ownerColumn, timeColumn } from '../../reports/ta
 import { countText, dayText, printable, timeText } from '../../reports/tables/text.ts';
 import { placeText } from '../change/plan-text.ts';
 
-/** What each step is, as the end of a line that begins with the number of tokens. */
+/** The text of each step, after the number of tokens. */
 const STEPS: Readonly<Record<NextStep, string>> = {
   new_token: 'in use, need a gateway token',
   migrated: 'already have one that tokenctl created',
@@ -18,10 +18,10 @@ const STEPS: Readonly<Record<NextStep, string>> = {
     'belong to applications that do not exist on the gateway with the same name and organization',
 };
 
-/** How many names and tokens a plan shows. */
+/** The maximum number of names and tokens in a plan. */
 const SHOWN = 20;
 
-/** The plan of a migration. `place` is where the values go; empty where that is not said. */
+/** The plan of a migration. `place` is where the values are stored; empty if not given. */
 export function migrationDocument(
   plan: MigrationPlan,
   {

@@ -3,18 +3,17 @@ import type { Runtime } from '../../app/runtime.ts';
 import { requireSides, type Sides } from '../../operations/migration/plan-migration.ts';
 import { type MigratedToken, readMigrations } from '../../operations/migration/recorded-migrations.ts';
 
-/** Both sides of a migration, and what the audit log has of it. */
+/** Both sides of a migration, and its data in the audit log. */
 export interface Places extends Sides {
-  /** The runtimes of both. */
   readonly controller: Runtime;
   readonly gateway: Runtime;
   readonly migrated: readonly MigratedToken[];
 }
 
 /**
- * Opens the controller and the gateway that the flags name. A context of a whole platform stands for both.
- *
- * @throws TokenctlError `not_found` for a context, `usage` for the wrong kind of target, `permission_refused` for an account that sees only part.
+ * Opens the controller and the gateway that the flags name. A context of a whole platform provides both.
+ * @throws TokenctlError `not_found` for a context, `usage` for the wrong kind of target, `permission_refused`
+ * for an account that does not see everything.
  */
 export async function openSides(
   runtime: Runtime,

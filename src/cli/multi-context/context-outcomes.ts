@@ -18,13 +18,13 @@ export interface ContextOutcome {
   /** Absent after an error. */
   readonly result?: Result;
   readonly error?: unknown;
-  /** The id of the installation behind it; null or absent where it states none, or was not asked. */
+  /** Its installation id; null or absent if it states none, or was not asked. */
   readonly installUuid?: string | null;
-  /** The context whose database had the token of this one before the change, and has not any more. */
+  /** The context whose database had this context's token before the change, and no longer has it. */
   readonly credentialRevokedBy?: string;
 }
 
-/** Contexts with those of the same installation, in the order of the first of each. One that states none is on its own. */
+/** Groups contexts by installation, in order of appearance. One without an installation id is on its own. */
 export function byInstallation<T extends { readonly context: string; readonly installUuid?: string | null }>(
   contexts: readonly T[],
 ): readonly (readonly T[])[] {
@@ -36,7 +36,6 @@ export function byInstallation<T extends { readonly context: string; readonly in
 /** How a command ended in all contexts. */
 export interface MultiContextOutcome {
   readonly outcomes: readonly ContextOutcome[];
-  /** Whether the command changes anything. */
   readonly changes: boolean;
 }
 
@@ -58,7 +57,7 @@ export function multiContextFailure(
     .filter(({ error }) => error !== undefined && !(isFound && isNotFound(error)))
     .map(({ context, error }) => ({ context, error, failure: failureOf(error) }));
   if (failures.length === 0) return undefined;
-  // In fifty contexts, the same reason is read once.
+  // In fifty contexts, the same reason is shown once.
   const reasons = new Map<string, string[]>();
   for (const {
     context,
@@ -89,7 +88,7 @@ export function multiContextFailure(
   });
 }
 
-/** Whether the same command would find the same again in a context: its own hint then says what to do instead. */
+/** Whether the same command would fail again in a context: its own hint then says what to do instead. */
 function isStuck({ error, failure }: { error: unknown; failure: Failure }): boolean {
   if (failure.code === 'credentials_refused' || failure.code === 'permission_refused') return true;
   const isPartly = error instanceof TokenctlError && error.code === 'partly_done';
@@ -114,8 +113,8 @@ export function reportOf({ result }: ContextOutcome): Report | undefined {
 }
 
 /**
- * Why a command did not complete in a context. What was refused after another context revoked the token of this one is no
- * problem: the other context did the work, in the same controller, and says how far it came.
+ * Why a command did not complete in a context. A refusal after another context revoked this one's token is
+ * not a problem: the other context did the work, in the same controller, and reports how far it got.
  */
 export function problemOf(outcome: ContextOutcome): unknown {
   return isLeftToOther(outcome) ? undefined : (outcome.error ?? reportOf(outcome)?.failure);
@@ -127,7 +126,7 @@ function isLeftToOther(outcome: ContextOutcome): boolean {
   return problem.code === 'credentials_refused' || problem.code === 'partly_done';
 }
 
-/** What became of the token of a context that another one revoked, as a sentence; empty for any other. */
+/** What happened to a context's token that another context revoked, as a sentence; empty for any other. */
 export function credentialText({ context, credentialRevokedBy: by }: ContextOutcome): string {
   return by === undefined
     ? ''
@@ -137,30 +136,30 @@ export function credentialText({ context, credentialRevokedBy: by }: ContextOutc
 /** How a command ended in one context, as `--json` shows it. */
 interface ContextStateJson {
   /**
-   * The code of the error, or `done`. `not_found` is no error if another context has what was named, nor is
-   * `credentials_refused` with `credentialRevokedBy`.
+   * The code of the error, or `done`. `not_found` is not an error if another context has what was named, nor
+   * is `credentials_refused` with `credentialRevokedBy`.
    */
   readonly state: Failure['code'] | 'done';
-  /** Absent without one. */
+  /** Absent if there is none. */
   readonly error?: FailureJson['error'];
-  /** For `not_found`: what is not there. For `credentials_refused` without `error`: what became of the token. */
+  /** For `not_found`: what does not exist. For `credentials_refused` without `error`: the token's state. */
   readonly message?: string;
-  /** The context whose database had the token of this context before the change, and does not have it any more. */
+  /** The context whose database had this context's token before the change, and no longer has it. */
   readonly credentialRevokedBy?: string;
 }
 
-/** What a command prints with `--json` in several contexts. Lists print one array instead, whose rows have a `context`. */
+/** The output of a command with `--json` in several contexts. Lists print an array of rows with `context`. */
 export interface SeveralContextsJson {
   readonly contexts: readonly (ContextStateJson & {
     readonly context: string;
-    /** As for one context; absent without one. */
+    /** As for one context; absent if there is none. */
     readonly result?: unknown;
   })[];
   /** After a change: the sums; null if the contexts count different things. */
   readonly total?: Amount | null;
 }
 
-/** How a command ended in one context, for `--json`: its state, and the error or what is not there. */
+/** How a command ended in one context, for `--json`: its state, and the error or what does not exist. */
 export function stateToJson(problem: unknown): ContextStateJson {
   if (problem === undefined) return { state: 'done' };
   const failure = failureOf(problem);
@@ -168,7 +167,7 @@ export function stateToJson(problem: unknown): ContextStateJson {
   return { state: failure.code, ...why };
 }
 
-/** As {@link stateToJson}, of a change: with what became of the token of the context. */
+/** As {@link stateToJson}, for a change, with what happened to the context's token. */
 export function changeToJson(outcome: ContextOutcome): ContextStateJson {
   const { credentialRevokedBy } = outcome;
   if (credentialRevokedBy !== undefined && isLeftToOther(outcome)) {
@@ -185,7 +184,7 @@ interface TableRow {
   readonly tone: Tone | undefined;
 }
 
-/** How a change ended in each context, with the total: what is read first after a change in eight of them. */
+/** How a change ended in each context, with the total: the first thing to read after a change in several. */
 export function outcomeTable(outcomes: readonly ContextOutcome[]): Listing<TableRow> {
   const rows = outcomes.map(rowOf);
   const total = totalOf(outcomes);
@@ -217,8 +216,8 @@ export function outcomeTable(outcomes: readonly ContextOutcome[]): Listing<Table
 }
 
 /**
- * The sum of what all contexts count; null if they count different things, or nothing. Contexts of one installation count the same
- * objects: of them it takes the most that one counts, so that nothing is counted twice.
+ * The sum over all contexts; null if they count different things, or nothing. Contexts of one installation
+ * count the same objects: the maximum of them is used, so that nothing is counted twice.
  */
 export function totalOf(outcomes: readonly ContextOutcome[]): Amount | null {
   const installations = byInstallation(outcomes)
@@ -249,7 +248,7 @@ function rowOf(outcome: ContextOutcome): TableRow {
     };
   }
   const { code, message } = failureOf(problem);
-  // Another context has what was named: this one has nothing to do.
+  // Another context has what was named: there is nothing to do in this one.
   if (isNotFound(problem)) return { context, amount, state: message.replace(/\.$/, ''), tone: 'faint' };
   return {
     context,
@@ -278,7 +277,7 @@ export function contextHeading(context: string): Part {
   return { kind: 'heading', level: 1, text: context };
 }
 
-/** Why a command did not complete in a context; what is not there is no error of it. */
+/** Why a command did not complete in a context. A missing object is not an error. */
 export function problemPart(problem: unknown): Part {
   const failure = failureOf(problem);
   if (isNotFound(problem)) return lines(failure.message);

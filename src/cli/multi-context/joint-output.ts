@@ -21,8 +21,8 @@ interface ContextRow {
 const ROWS_AHEAD = 1000;
 
 /**
- * Joins the lists of several contexts. The first column, and the first member of each JSON row, is the context. An
- * incomplete list in one context does not stop the others.
+ * Joins the lists of several contexts. The first column, and the first member of each JSON row, is the
+ * context. An incomplete list in one context does not stop the others.
  */
 export function multiContextListing(
   { outcomes, changes }: MultiContextOutcome,
@@ -57,7 +57,8 @@ export function multiContextListing(
       const failure = list.failure?.();
       if (failure !== undefined) errors.set(context, failure);
     }
-    // A reader must not mistake an incomplete list for a complete one, or an unreadable list for an empty one.
+    // A reader must not mistake an incomplete list for a complete one, or an unreadable list for an empty
+    // one.
     const failed = failureNow();
     if (failed !== undefined && (isCut || (isEmpty && errors.size === outcomes.length))) throw failed;
   }
@@ -88,16 +89,16 @@ function ofContextRow(column: Column<unknown>): Column<ContextRow> {
 interface Part {
   readonly context: string;
   readonly chunks: AsyncIterable<string>;
-  /** Read after the last chunk; an incomplete document throws instead. */
+  /** Called after the last chunk; an incomplete document throws instead. */
   readonly failure: () => unknown;
 }
 
 const CHUNKS_AHEAD = 64;
 
 /**
- * Joins the documents of several contexts: text under a heading for each context, or a JSON object with `contexts`. A
- * context that fails before its document starts does not stop the others. An incomplete JSON document ends the output,
- * because it cannot be closed.
+ * Joins the documents of several contexts: text under a heading for each context, or a JSON object with
+ * `contexts`. A context that fails before its document starts does not stop the others. An incomplete JSON
+ * document ends the output, because it cannot be closed.
  */
 export function multiContextStream({ outcomes, changes }: MultiContextOutcome): Streamed {
   const errors = new Map<string, unknown>();
@@ -170,8 +171,8 @@ async function* jsonChunks(parts: readonly Part[], errors: Map<string, unknown>)
 }
 
 /**
- * Starts to read now, at most `atMost` items ahead, so that several sources are read in parallel although they are printed
- * one after the other. A read error is thrown at its place in the sequence.
+ * Starts to read now, at most `atMost` items ahead, so that several sources are read in parallel although
+ * they are printed one after the other. A read error is thrown at its place in the sequence.
  */
 function readAhead<Item>(items: AsyncIterable<Item> | Iterable<Item>, atMost: number): AsyncIterable<Item> {
   const stream = Readable.from(items, { objectMode: true, highWaterMark: atMost });

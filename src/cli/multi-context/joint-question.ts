@@ -4,7 +4,6 @@ import { countText } from '../../reports/tables/text.ts';
 import type { Asked } from '../change/change.ts';
 import { contextHeading } from './context-outcomes.ts';
 
-/** A context, and what is asked there. */
 export interface AskedContext {
   readonly context: string;
   readonly asked: Asked;
@@ -17,8 +16,8 @@ interface FailedContext {
 }
 
 /**
- * Joins the questions of several contexts, each under a heading. The answer to type is the total number of tokens; without
- * tokens, the answer that all questions share; otherwise the number of contexts.
+ * Joins the questions of several contexts, each under a heading. The answer to type is the total number of
+ * tokens; without tokens, the answer that all questions share; otherwise the number of contexts.
  */
 export function jointQuestion(all: readonly AskedContext[], failed: readonly FailedContext[] = []): Asked {
   const contexts = countText(all.length, 'context');
@@ -52,7 +51,7 @@ function typed(questions: readonly Asked[]): string | undefined {
   return String(answers.reduce((total, answer) => total + Number(answer), 0));
 }
 
-/** Refuses plans that are too large together, or one that is too large alone. Throws `plan_too_large`. */
+/** Refuses plans that exceed the limit together or alone. Throws `plan_too_large`. */
 export function requireAtMost(
   all: readonly AskedContext[],
   { atMost, failed }: { atMost: number | undefined; failed: readonly FailedContext[] },

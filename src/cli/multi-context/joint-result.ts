@@ -18,7 +18,9 @@ import {
 } from './context-outcomes.ts';
 import { multiContextListing, multiContextStream } from './joint-output.ts';
 
-/** The error that all contexts share, or a usage error in any of them; undefined if a context has a result. */
+/**
+ * The error that all contexts share, or a usage error in any of them; undefined if a context has a result.
+ */
 function commonError(outcomes: readonly ContextOutcome[]): unknown {
   if (outcomes.some(({ result }) => result !== undefined)) return undefined;
   const errors = outcomes.map(({ error }) => error);
@@ -55,9 +57,9 @@ export function multiContextResult(run: MultiContextOutcome): Result {
 }
 
 /**
- * Joins the reports of several contexts. The JSON has `contexts` and `total`. Each context has its name, its `state` (`done`
- * or an error code), `result` (what the command prints in one context) and, after a failure, `error`. One without the named
- * user or application is `not_found`, with a `message`.
+ * Joins the reports of several contexts. The JSON has `contexts` and `total`. Each context has its name, its
+ * `state` (`done` or an error code), `result` (what the command prints in one context) and, after a failure,
+ * `error`. A context without the named user or application is `not_found`, with a `message`.
  */
 function multiContextReport(run: MultiContextOutcome): Report<SeveralContextsJson> {
   const { outcomes, changes } = run;
@@ -82,7 +84,7 @@ function memberJson(outcome: ContextOutcome): SeveralContextsJson['contexts'][nu
   return { context: outcome.context, result: reportOf(outcome)?.json, ...changeToJson(outcome) };
 }
 
-/** The reports under a heading each. After a change, the table of all contexts comes last, which also has the failures. */
+/** The reports, each under a heading. After a change, the table of all contexts is last, with failures. */
 async function jointText({ outcomes, changes }: MultiContextOutcome, screen: Screen): Promise<string> {
   const parts: string[] = [];
   for (const outcome of outcomes) {

@@ -27,9 +27,8 @@ interface MultiContextRequest {
   readonly contexts: readonly string[];
   /** How a change is confirmed; null for a command that changes nothing. */
   readonly asking: Asking | null;
-  /** The first step in a context, or the result of a command that changes nothing. */
+  /** The first step in a context, or the result of a read-only command. */
   readonly step: (member: ContextRun) => Promise<FirstStep>;
-  /** What is shown of a result of one context. */
   readonly shown: (result: Result) => Result;
 }
 
@@ -43,25 +42,24 @@ interface Asking {
 
 type FirstStep = Step<unknown> | { readonly report: Result };
 
-/** Where a part of a command is done. */
+/** Where a part of a command runs. */
 interface Place {
   readonly context: string;
   /** Whether it comes after the other components. */
   readonly isLast: boolean;
 }
 
-/** A command in one context, or in a component: at a step of it, or failed. */
+/** A command in a context or component: at one of its steps, or failed. */
 interface Part extends Place {
   readonly step?: FirstStep | undefined;
   readonly error?: unknown;
 }
 
-/** A part that is at its first step. */
 interface Planning extends Place {
   readonly part: Promise<Part>;
 }
 
-/** The parts of a context, once it is known whether it has components. */
+/** The parts of a context, once its components are known. */
 type Opening = Promise<readonly Planning[]>;
 
 /**
@@ -87,7 +85,8 @@ export async function multiContextFlow(request: MultiContextRequest): Promise<Re
       const whole = runtime.in({ context, progress: progress.member(context) });
       await credentials?.find(context, whole);
       const components = await whole.components();
-      // Before the change, which may revoke the credential. A gateway counts other tokens than the controller behind it.
+      // Before the change, which may revoke the credential. A gateway counts other tokens than its
+      // controller.
       const isController = components.length < 2;
       if (changes && isController) installations.set(context, installationOf(whole));
       if (isController) return [at({ context, isLast: false }, whole)];
@@ -114,7 +113,7 @@ export async function multiContextFlow(request: MultiContextRequest): Promise<Re
   waiting.stop();
   const outcomes = await Promise.all(
     parts.map(outcomeOf).map(async (outcome) =>
-      // What did not answer the change is not waited for.
+      // A context that did not respond to the change is not waited for.
       outcome.result === undefined
         ? outcome
         : {
@@ -131,12 +130,12 @@ async function installationOf(runtime: Runtime): Promise<string | null> {
   try {
     return (await runtime.description()).installUuid;
   } catch {
-    // The command says what is wrong.
+    // The command reports the error.
     return null;
   }
 }
 
-/** The parts of all contexts, and what is told when those of one have ended: by the place of the context. */
+/** The parts of all contexts, and the callback when a context's parts have ended, by its position. */
 interface Parts {
   readonly contexts: readonly string[];
   readonly openings: readonly Opening[];
@@ -144,8 +143,8 @@ interface Parts {
 }
 
 /**
- * Asks about all plans once each context has one, has nothing to do, or has failed; then goes on in all. What a context asks after that
- * is asked together again.
+ * Asks about all plans once each context has one, has nothing to do, or has failed; then continues in all.
+ * Further questions of the contexts are asked together again.
  */
 async function together({ confirmation, atMost }: Asking, { ended, ...parts }: Parts) {
   let all = await allPlanned({ ended, ...parts });
@@ -166,7 +165,7 @@ async function together({ confirmation, atMost }: Asking, { ended, ...parts }: P
   }
 }
 
-/** Where no one is asked, no context waits for the others: an unreachable one does not delay a lockdown. The plans are shown in order. */
+/** If no one is asked, no context waits: an unreachable one does not delay a lockdown. Plans are in order. */
 async function apart(asking: Asking | null, { openings, ended }: Parts): Promise<readonly Part[]> {
   const show = async (context: string, asked: Asked) =>
     await asking?.confirmation.confirm(jointQuestion([{ context, asked }]));
@@ -180,7 +179,7 @@ async function apart(asking: Asking | null, { openings, ended }: Parts): Promise
   const all = openings.map(async (opening, place) => {
     const parts = await inTurn(await opening, async (planning) => {
       let part = await goOn(await planning.part);
-      // A second question comes after the first act, and its plan after all that were shown.
+      // A second question comes after the first change, and its plan after all plans shown before.
       while (waits(part)) {
         const { step } = part;
         part = await stepIn(part, async () => {
@@ -192,7 +191,7 @@ async function apart(asking: Asking | null, { openings, ended }: Parts): Promise
     });
     return ended(place, parts);
   });
-  // What is under way is waited for, also where a plan cannot be shown.
+  // Work in progress is awaited, even if a plan cannot be shown.
   const showing = Promise.allSettled([showAll()]);
   const parts = (await Promise.all(all)).flat();
   const [shown] = await showing;
@@ -203,7 +202,7 @@ async function apart(asking: Asking | null, { openings, ended }: Parts): Promise
 /** When to name the contexts whose plans are missing. */
 const NOTICE_AFTER_MS = 2_000;
 
-/** The parts of each context, once all are planned. Who is waited for is said once the first plan is there. */
+/** The parts of each context, once all are planned. After the first plan, names the contexts it waits for. */
 async function allPlanned({ contexts, openings, ended }: Parts): Promise<readonly (readonly Part[])[]> {
   const missing = new Set(contexts);
   let timer: NodeJS.Timeout | undefined;
@@ -226,7 +225,7 @@ async function allPlanned({ contexts, openings, ended }: Parts): Promise<readonl
   return planned;
 }
 
-/** Works on all at once, and on the last one after the others. */
+/** Works on all concurrently, and on the last one after the others. */
 async function inTurn<Item extends { readonly isLast: boolean }>(
   items: readonly Item[],
   work: (item: Item) => Promise<Part>,
@@ -243,12 +242,12 @@ function askedOf(part: Part): readonly AskedContext[] {
   return waits(part) ? [{ context: part.context, asked: part.step.asked }] : [];
 }
 
-/** The next step of a part that waits; any other part as it is. */
+/** The next step of a waiting part; any other part unchanged. */
 async function goOn(part: Part): Promise<Part> {
   return waits(part) ? await stepIn(part, part.step.goOn) : part;
 }
 
-/** A part that waited and was not confirmed: what was done in it before stands. */
+/** A waiting part that was not confirmed: its earlier changes remain. */
 async function refused(part: Part, error: unknown): Promise<Part> {
   if (!waits(part)) return part;
   const { without } = part.step;
@@ -272,8 +271,8 @@ function outcomeOf({ context, step, error }: Part): ContextOutcome {
 }
 
 /**
- * Rejects the id of `flag` when a command runs in several contexts, or components of a platform: the same id
- * is a different token in each of them. Throws `usage`.
+ * Rejects the id of `flag` if a command runs in several contexts, or components of a platform: the same id is
+ * a different token in each. Throws `usage`.
  */
 export function requireOneContext(
   { several, context }: { several: boolean; context: string },

@@ -2,11 +2,11 @@ import type { Progress, ProgressView, ShowProgress } from '../../app/runtime.ts'
 import { writeNotice } from '../output/streams.ts';
 import { type ContextOutcome, problemOf } from './context-outcomes.ts';
 
-/** How long nothing ends before it is said which contexts the result still waits for. */
+/** How long to wait, while nothing ends, before naming the contexts that the result waits for. */
 const NOTICE_AFTER_MS = 3_000;
 const MOST_NAMED = 10;
 
-/** Says on stderr what has ended and which contexts the result still waits for: one that is silent has a name at once. */
+/** Reports on stderr what has ended and which contexts the result waits for, to identify a stuck one. */
 export class WaitingNotice {
   readonly #open: Set<string>;
   readonly #failed: string[] = [];
@@ -33,14 +33,14 @@ export class WaitingNotice {
 
   #show(): void {
     const [open, failed] = [this.#open.size, this.#failed.length];
-    // A list is read when it is printed: what has ended was opened, and may fail yet.
+    // A list is read when it is printed: what has "ended" was only opened, and may still fail.
     const done = this.#changes ? `Done in ${this.#of - open - failed} of ${this.#of} contexts. ` : '';
     const notDone = failed === 0 ? '' : `Not completed: ${someOf(this.#failed)}. `;
     writeNotice(`${done}${notDone}Waiting for ${open} of ${this.#of} contexts: ${someOf([...this.#open])}`);
   }
 }
 
-/** The first names of a list, and how many more there are. */
+/** The first names of a list, and the number of the others. */
 function someOf(names: readonly string[]): string {
   const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
   return `${names.slice(0, MOST_NAMED).join(', ')}${more}`;

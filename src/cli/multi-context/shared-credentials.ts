@@ -6,18 +6,18 @@ import { readSecret } from '../../config/secrets.ts';
 import type { Target } from '../../operations/ports/target.ts';
 import type { ContextOutcome } from './context-outcomes.ts';
 
-/** A token of a REST context that was valid in the database of another context, before the change. */
+/** A token of a REST context that was valid in the database of another context before the change. */
 interface SharedToken {
   readonly token: Secret;
   readonly context: string;
-  /** The context of the database, and the target to ask again. */
+  /** The context of the database, and the target to query again. */
   readonly databaseContext: string;
   readonly target: Target;
 }
 
 /**
- * The tokens with which REST contexts of a change authenticate, as far as the database of another of its contexts has them:
- * a change of all tokens there revokes these as well, and what the REST context then cannot do is done.
+ * The tokens with which a change's REST contexts authenticate, if the database of another of its contexts has
+ * them: a change of all tokens there also revokes these, and the REST context's remaining work is then done.
  */
 export class SharedCredentials {
   readonly #tokens: readonly { readonly context: string; readonly token: Secret }[];
@@ -27,7 +27,7 @@ export class SharedCredentials {
     this.#tokens = contexts.flatMap((name) => {
       const context = contextOf(configuration, name);
       if (context.database !== undefined || context.token === undefined) return [];
-      // What is wrong with a credential is said by the context itself.
+      // The context itself reports problems with its credential.
       try {
         return [{ context: name, token: readSecret(context.token, environment) }];
       } catch {
@@ -36,7 +36,7 @@ export class SharedCredentials {
     });
   }
 
-  /** Before a change: which of the tokens the database of this context has. Nothing over REST, or without the right to read. */
+  /** Before a change: finds which of the tokens this context's database has, if it can be read. */
   async find(databaseContext: string, place: Runtime): Promise<void> {
     if (this.#tokens.length === 0) return;
     if (contextOf(place.configuration, databaseContext).database === undefined) return;
@@ -52,7 +52,7 @@ export class SharedCredentials {
     }
   }
 
-  /** After a change: names the contexts whose token the change revoked through the database of another context. */
+  /** After a change: names the contexts whose token the change revoked through another context's database. */
   async explain(outcomes: readonly ContextOutcome[]): Promise<readonly ContextOutcome[]> {
     const revokedBy = new Map<string, string>();
     for (const { context, databaseContext, target, token } of this.#shared) {
@@ -65,7 +65,7 @@ export class SharedCredentials {
   }
 }
 
-/** Whether the database does not have a token any more; false if it could not be asked. */
+/** Whether the database no longer has a token; false if it could not be read. */
 async function isRevoked(target: Target, token: Secret): Promise<boolean> {
   try {
     for await (const { live } of target.identify([token])) if (live) return false;

@@ -15,20 +15,19 @@ export interface JobJson {
   /** The context or group it works in; null for the current one. */
   readonly context: JobState['context'];
   readonly dryRun: boolean;
-  /** A cron expression. */
   readonly schedule: string;
   readonly timeZone: string;
   /** The next due time; null if it cannot run. */
   readonly next: Date | null;
   /** Null if it never ran. */
   readonly last: RunRecord | null;
-  /** Whether a scheduler runs that would run it when it is due. */
+  /** Whether a scheduler is running that would run it when due. */
   readonly scheduler: JobState['scheduler'];
   /** Why it cannot run; null if it can. */
   readonly problem: string | null;
 }
 
-/** A run made by hand, as `--json` shows it. */
+/** A manual run, as `--json` shows it. */
 export type RanJobJson = Omit<ManualRun, 'error'>;
 
 /** A checked job as `--json` shows it. */
@@ -40,7 +39,6 @@ export interface CheckedJobJson {
   readonly hint: string | null;
 }
 
-/** Jobs as a command's result. */
 export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson> {
   return listing<JobState, JobJson>({
     rows,
@@ -78,10 +76,7 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
   });
 }
 
-/**
- * What was checked, as a command's result: the file of the configuration, null without one, and warnings of
- * the audit log and of credentials.
- */
+/** The checked configuration as a result: its file, null without one, with warnings. */
 export function jobCheckResult(
   jobs: readonly CheckedJob[],
   { file, warnings }: { file: string | null; warnings: readonly string[] },
@@ -137,7 +132,7 @@ export function runListing(rows: readonly RunRecord[], ledger: string): Listing<
   });
 }
 
-/** One run and its entries of the audit log, as a command's result. */
+/** One run with its audit log entries, as a command's result. */
 export function shownRunResult(record: ShownRun): Report<ShownRun> {
   const { entries } = record;
   return report({
@@ -169,7 +164,7 @@ export function shownRunResult(record: ShownRun): Report<ShownRun> {
   });
 }
 
-/** Runs made by hand, as a command's result. */
+/** Manual runs, as a command's result. */
 export function ranResult(ran: readonly ManualRun[]): Report<readonly RanJobJson[]> {
   const failed = ran.find(({ state }) => state !== 'completed');
   return report({

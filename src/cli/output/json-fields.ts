@@ -3,7 +3,7 @@ import { nearestName } from '../../domain/nearest-name.ts';
 import type { Result } from '../../reports/result.ts';
 import { schemaText } from './pages.ts';
 
-/** As much of a JSON schema as the names of its members need. */
+/** The part of a JSON schema that is needed for its member names. */
 interface Schema {
   readonly $ref?: string;
   readonly properties?: Readonly<Record<string, unknown>>;
@@ -14,11 +14,10 @@ interface Schema {
 }
 
 /**
- * Checks what `--json=FIELD,FIELD` names, before the command does anything.
- *
+ * Checks the fields of `--json=FIELD,FIELD` before the command does anything.
  * @param root The directory of the program, with the schemas.
- * @param id The command, as `tokens:list`.
- * @throws TokenctlError `usage` for a field that the command has not; its hint lists those that there are.
+ * @param id The command, such as `tokens:list`.
+ * @throws TokenctlError `usage` for a field that the command does not have; its hint lists the existing ones.
  */
 export async function requireFields(root: string, id: string, fields: readonly string[]): Promise<void> {
   const command = id.replaceAll(':', ' ');
@@ -33,7 +32,7 @@ export async function requireFields(root: string, id: string, fields: readonly s
   });
 }
 
-/** The members of what a schema describes: of the object, of the items of a list, of each alternative. */
+/** The members that a schema describes: of the object, of the items of a list, of each alternative. */
 function namesIn(schema: Schema, definitions = schema.definitions ?? {}): ReadonlySet<string> {
   const { $ref = '', properties = {}, items, anyOf = [], allOf = [] } = schema;
   const referred = definitions[$ref.replace('#/definitions/', '')];
@@ -42,8 +41,8 @@ function namesIn(schema: Schema, definitions = schema.definitions ?? {}): Readon
 }
 
 /**
- * The same result, whose JSON has only these fields, in this order; of a list, each row. What a row does not have is left out.
- * @param onRow Gets each row, or the result, before it is printed; not one that is streamed.
+ * The same result, reduced to these fields in this order; for a list, each row. Missing members are omitted.
+ * @param onRow Gets each row, or the result, before it is printed; not for a streamed one.
  */
 export function withFields(
   result: Result,
@@ -70,7 +69,7 @@ export function withFields(
   }
 }
 
-/** The members with these names of one JSON object, which is too large to be held: they are copied as they come. */
+/** The members with these names of one JSON object, copied as a stream because it is too large for memory. */
 async function* membersAmong(
   fields: readonly string[],
   chunks: AsyncIterable<string>,
@@ -99,7 +98,7 @@ class Members {
     this.#fields = fields;
   }
 
-  /** What is copied of the next character. */
+  /** The part of the next character to copy. */
   copied(char: string): string {
     const wasQuoted = this.#isQuoted;
     const isBetween = this.#depth === 1 && !wasQuoted;

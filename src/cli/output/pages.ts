@@ -11,14 +11,10 @@ export type DocsJson =
   | {
       readonly name: string;
       readonly path: string;
-      /** In Markdown. */
       readonly text: string;
     };
 
-/**
- * A page of the documentation that is installed with the program, below its root directory, or the list of
- * them. Throws `usage` for a page that there is not.
- */
+/** An installed documentation page, below the root directory, or the list. Throws `usage` if unknown. */
 export async function docsResult(root: string, name: string | undefined): Promise<Report<DocsJson>> {
   const folders = ['docs', 'docs/guides', 'docs/runbooks', 'service/docs'].map((path) => join(root, path));
   const paths = new Map<string, string>();
@@ -55,10 +51,9 @@ export async function docsResult(root: string, name: string | undefined): Promis
 }
 
 /**
- * The JSON schema of what a command prints with `--json`, as text alone.
- *
+ * The JSON schema of a command's output with `--json`, as text only.
  * @param command The words of the command, such as `tokens list`.
- * @throws TokenctlError `usage` for a command that has none.
+ * @throws TokenctlError `usage` for a command without one.
  */
 export async function schemaResult(root: string, command: string): Promise<Report<never>> {
   const text = await schemaText(root, command);
@@ -84,13 +79,12 @@ function notThere(message: string, near: string | undefined, hint: string): Toke
   return new TokenctlError('usage', message, { hint: near === undefined ? hint : `Did you mean "${near}"?` });
 }
 
-/** A line for each document: its name, and what it is about. */
+/** One line per document: its name and its subject. */
 export function titledLines(documents: readonly { readonly name: string; readonly title: string }[]) {
   const longest = Math.max(...documents.map(({ name }) => name.length));
   return lines(...documents.map(({ name, title }) => `${name.padEnd(longest)}  ${title}`));
 }
 
-/** The heading of a document in Markdown. */
 export function titleOf(text: string): string {
   return /^# (.*)$/m.exec(text)?.[1] ?? '';
 }

@@ -7,8 +7,9 @@ import { screenOf, wantsJson, writeTo } from './streams.ts';
 /**
  * Prints an error and returns the exit code.
  *
- * In text mode it goes to stderr. With `--json` it is the document on stdout, so that a script finds a result or an error
- * there. After an incomplete list, the error goes to stderr and the array stays open, so that it cannot be parsed.
+ * In text mode it goes to stderr. With `--json` it is the document on stdout, so that a script finds a result
+ * or an error there. After an incomplete list, the error goes to stderr and the array stays open, so that it
+ * cannot be parsed.
  */
 export async function reportFailure(thrown: unknown, argv: readonly string[]): Promise<number> {
   const quiet = quietExit(thrown);

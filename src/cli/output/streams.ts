@@ -20,7 +20,7 @@ const STYLES: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
   faint: 'dim',
 };
 
-/** The screen behind a stream. NO_COLOR turns colors off; FORCE_COLOR also colors what is no terminal. */
+/** The screen behind a stream. NO_COLOR turns colors off; FORCE_COLOR forces them without a terminal. */
 export function screenOf(stream: NodeJS.WriteStream): Screen {
   const paint: Paint = (tone, text) => styleText(STYLES[tone], text, { stream });
   return {
@@ -34,8 +34,8 @@ export function screenOf(stream: NodeJS.WriteStream): Screen {
 const EMPTY_LINE = '\r\u001b[2K';
 
 /**
- * Writes text to a stream and waits until it is taken, so that a long list does not fill the memory; false if
- * the reader closed the pipe. Throws `partly_done` if the write fails, as on a full disk.
+ * Writes text to a stream and waits until it is accepted, so that a long list does not fill the memory; false
+ * if the reader closed the pipe. Throws `partly_done` if the write fails, for example on a full disk.
  */
 export function writeTo(stream: NodeJS.WritableStream, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
@@ -48,9 +48,9 @@ export function writeTo(stream: NodeJS.WritableStream, text: string): Promise<bo
 }
 
 /**
- * Keeps an error of stdout or stderr from ending the program: a revocation must record its outcome even if nothing reads
- * its output. {@link writeTo} reports the error to its caller. The command framework's own listener would throw, so it is
- * removed.
+ * Keeps an error of stdout or stderr from ending the program: a revocation must record its outcome even if
+ * nothing reads its output. {@link writeTo} reports the error to its caller. The command framework's own
+ * listener would throw, so it is removed.
  */
 export function surviveStreamErrors(): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -78,7 +78,7 @@ export function wantsJson(argv: readonly string[]): boolean {
 
 const FIELDS = '--json=';
 
-/** The fields of `--json=FIELD,FIELD`, and the arguments without them: the command framework knows no flag whose value is optional. */
+/** The fields of `--json=FIELD,FIELD`, and the other arguments: the framework has no optional flag values. */
 export function jsonFields(argv: readonly string[]) {
   const given = flagsOf(argv).findLast((word) => word.startsWith(FIELDS));
   const plain = flagsOf(argv).map((word) => (word.startsWith(FIELDS) ? '--json' : word));
@@ -147,7 +147,7 @@ const MIN_BAR = 6;
 /** The rate is shown after this many seconds. */
 const RATE_AFTER_SECONDS = 0.5;
 
-/** The progress on one line. On a narrow terminal it drops the rate first, then the bar, then the end of the text. */
+/** The progress on one line. A narrow terminal drops the rate first, then the bar, then the end. */
 export function progressText(progress: Progress, { verb, seconds, columns }: ProgressFrame): string {
   // Leave the last column free: some terminals wrap when it is filled.
   const room = columns - 1;
@@ -172,8 +172,8 @@ function barText({ done, total }: Progress, length: number): string {
 }
 
 /**
- * Says on stderr what a list or a report leaves out because the account sees only part. A list in JSON is an
- * array and has no place for it. Of a standby, the runtime says it for every command.
+ * Says on stderr what a list or a report omits because of the account's limited view. A list in JSON is an
+ * array and has no place for it. For a standby, the runtime says it for every command.
  */
 export async function noteLimit(runtime: Runtime, what?: Listed): Promise<void> {
   const description = await runtime.description();
@@ -182,8 +182,8 @@ export async function noteLimit(runtime: Runtime, what?: Listed): Promise<void> 
 }
 
 /**
- * Says it before the first rows, or after an empty list. A list that cannot be read ends with its error
- * alone, which says what is missing.
+ * Says it before the first rows, or after an empty list. A list that cannot be read ends with only its error,
+ * which says what is missing.
  */
 export function notingLimit<Row>(runtime: Runtime, rows: AsyncIterable<Row>, what?: Listed): Rows<Row> {
   const listed = Rows.of(rows);

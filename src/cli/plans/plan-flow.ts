@@ -28,24 +28,21 @@ import type { ApproveFlags } from '../revocation/revocation-flags.ts';
 
 /** What `plan show` prints with `--json`. */
 export interface ShownPlanJson extends ApprovalState {
-  /** The plan, as the file has it. */
   readonly plan: AnyPlan;
   readonly approvalNeeded: boolean;
-  /** The names of the configured approvers. */
   readonly approvers: readonly string[];
-  /** The last run that applied it, by the audit log in use; null for none. */
+  /** The last run that applied it, from the audit log in use; null for none. */
   readonly applied: AppliedPlan | null;
 }
 
 /** What `plan approve` prints with `--json`. */
 export interface ApprovedPlanJson {
   readonly dryRun: boolean;
-  /** The plan, as the file has it. */
   readonly plan: AnyPlan;
   readonly approval: Approval;
   /** Null after a dry run. */
   readonly approvalFile: string | null;
-  /** Whether it was approved before. */
+  /** Whether it was already approved. */
   readonly unchanged: boolean;
   /** The run's UUID in the audit log; null if nothing was done. */
   readonly run: string | null;
@@ -54,7 +51,6 @@ export interface ApprovedPlanJson {
 /** What `plan key` prints with `--json`. */
 export interface ApproverKeyJson {
   readonly name: string;
-  /** The file of the private key. */
   readonly keyFile: string;
   readonly publicKey: string;
 }
@@ -67,8 +63,8 @@ interface ApprovalState {
 }
 
 /**
- * Shows a plan, whether it is approved, and whether the audit log in use has it as applied. Asks no
- * controller. Throws `configuration` for a file that is no plan.
+ * Shows a plan, whether it is approved, and whether it was applied according to the audit log in use. Queries
+ * no controller. Throws `configuration` for a file that is not a plan.
  */
 export async function showPlan(
   { runtime, path }: { runtime: Runtime; path: string },
@@ -143,14 +139,13 @@ function planDocument(plan: AnyPlan): Document {
   ];
 }
 
-/** What a plan does, before its selection. */
+/** The action of a plan, before its selection. */
 const DOES = {
   'tokenctl-plan': 'Revokes the tokens below. Its maker selected',
   'tokenctl-lockdown-plan': 'Locks down',
   'tokenctl-extension-plan': 'Moves',
 } as const;
 
-/** The commands that take plans. */
 const APPLIES = {
   'tokenctl-plan': 'tokens revoke',
   'tokenctl-lockdown-plan': 'incident lockdown',
@@ -181,7 +176,7 @@ function tokenParts(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>
   ];
 }
 
-/** How many tokens are shown; the file has all. */
+/** The maximum number of tokens shown; the file has all. */
 const SHOWN_TOKENS = 50;
 
 function accessTokenTable(tokens: readonly PlannedToken[]): Document {
@@ -239,10 +234,10 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
 }
 
 /**
- * Plans the approval of a plan, signed with the key of the caller: recorded in the audit log, then written to
- * a new file. Changes no controller. Does nothing if there is a valid approval already.
- * @throws TokenctlError `not_approved` for a key or a person that may not approve it, `plan_outdated` for one
- * that was applied, `audit_unavailable`, `configuration`
+ * Plans the approval of a plan, signed with the caller's key: recorded in the audit log, then written to a
+ * new file. Changes no controller. Does nothing if there is already a valid approval.
+ * @throws TokenctlError `not_approved` for a key or a person that may not approve it, `plan_outdated` for an
+ * applied plan, `audit_unavailable`, `configuration`
  */
 export async function approvePlan(
   request: ChangeRequest<ApproveFlags> & { readonly path: string },
@@ -334,7 +329,7 @@ function ownKey(runtime: Runtime, flag: string | undefined) {
   });
 }
 
-/** Makes the key of an approver. Throws `usage` for a file that exists or a name that keys cannot have. */
+/** Creates an approver's key. Throws `usage` for a file that exists or a name that keys do not allow. */
 export function makeApproverKey(flags: { name: string; output: string }): Report<ApproverKeyJson> {
   const { name, output } = flags;
   const key = generateNoteKey(name);

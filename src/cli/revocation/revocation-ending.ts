@@ -9,7 +9,7 @@ import { failedLines, runLine, tookText, unfinishedWork } from '../change/ending
 import { idsText } from '../change/plan-text.ts';
 import { expiredText, goneLines } from './revocation-plan.ts';
 
-/** Failed tokens of a kind to list. */
+/** The maximum number of failed tokens of a kind to list. */
 const MAX_FAILED_LINES = 10;
 
 export function revocationEnding(revocation: RevocationReport): Ending {
@@ -111,7 +111,7 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
 
 type NotCheckedCause = Extract<Verification, { readonly result: 'not_checked' }>['cause'];
 
-/** Everything was tried, and not read again. */
+/** The failure if everything was tried, but not re-read. */
 function notVerified(revocation: RevocationReport, cause: NotCheckedCause): TokenctlError {
   const code = cause === 'interrupted' ? 'interrupted' : 'partly_done';
   return new TokenctlError(code, notVerifiedText(revocation), {
@@ -119,7 +119,7 @@ function notVerified(revocation: RevocationReport, cause: NotCheckedCause): Toke
   });
 }
 
-/** What to do where the same command would do no more. */
+/** What to do if running the same command again would not help. */
 const HINTS: { readonly [Cause in NotCheckedCause]?: string } = {
   part_seen: 'Run the same command with an account that can see all tokens, or with a database context.',
   sessions_unseen: 'To end their sessions immediately, deactivate the users, or add `cache` to the context.',
@@ -191,11 +191,11 @@ function newLoginsText(sessions: number): string {
 interface RevokedKind extends OutcomeCounts {
   readonly name: 'token' | 'access token' | 'refresh token';
   readonly stillAlive: readonly number[];
-  /** How many of the planned ones are expired; only of refresh tokens. */
+  /** Number of planned ones that are expired; only for refresh tokens. */
   readonly expired?: number | null;
 }
 
-/** The outcomes for access tokens and, if selected, refresh tokens; kinds without tokens are left out. */
+/** The outcomes for access tokens and, if selected, refresh tokens; kinds without tokens are omitted. */
 function revokedKinds(revocation: RevocationReport): readonly RevokedKind[] {
   const { refreshTokens } = revocation;
   if (refreshTokens === null) return [{ ...revocation, name: 'token' }];

@@ -17,7 +17,6 @@ import {
 } from '../flags/flags.ts';
 import { formOf, guardFields } from '../flags/form.ts';
 
-/** The flags of `tokens revoke`. */
 export const revokeFlags = {
   ...selectorFlags,
   all: boolean({ summary: 'Select all tokens.', helpGroup: 'SELECTION' }),
@@ -53,7 +52,6 @@ export const revokeFlags = {
 
 export type RevocationFlags = FlagsOf<typeof revokeFlags>;
 
-/** The form of `tokens revoke` in the console. */
 export const revokeForm = formOf(revokeFlags, {
   'with-sessions': { label: "Also end the users' sessions" },
   'access-only': { label: 'Keep refresh tokens valid' },
@@ -66,7 +64,6 @@ export function revocationSelection(flags: RevocationFlags, now: Date): Selectio
   return flags.finding === undefined ? selectionFrom(flags, now) : selectionOrAllFrom(flags, now);
 }
 
-/** The flags of `tokens find`. */
 export const leakedFlags = {
   leaked: string({
     summary: 'The file or scanner report to search, or - for standard input.',
@@ -95,7 +92,6 @@ export const leakedFlags = {
 
 export type LeakedFlags = FlagsOf<typeof leakedFlags>;
 
-/** The flags of `sessions expire`. */
 export const sessionExpiryFlags = {
   ...inGroup('SELECTION', {
     user: string({
@@ -114,7 +110,6 @@ export const sessionExpiryFlags = {
 
 export type SessionExpiryFlags = FlagsOf<typeof sessionExpiryFlags>;
 
-/** The flags of `tokens cleanup`. */
 export const cleanupFlags = {
   'keep-revoked-for': age({ summary: 'Keep refresh tokens revoked within this time. Default: 30d.' }),
   limit: count({ summary: 'The maximum number of rows to delete.', helpValue: 'N' }),
@@ -124,7 +119,6 @@ export const cleanupFlags = {
 
 export type CleanupFlags = FlagsOf<typeof cleanupFlags>;
 
-/** The flags of `plan approve`. */
 export const approveFlags = {
   'key-file': string({
     summary: 'The file with your private key, with mode 0600. Default: approval.key in the configuration.',

@@ -34,26 +34,26 @@ import { planDocument, questionFor } from './revocation-plan.ts';
 /** The maximum number of ids in a JSON plan; a million ids would be 40 MB. */
 const MAX_IDS = 10_000;
 
-/** A plan as `--json` shows it: with the numbers of what it revokes. A large plan has null instead of ids and owners. */
+/** A plan as `--json` shows it, with totals. A large plan has null instead of ids and owners. */
 interface RevocationPlanJson
   extends Omit<RevocationPlan, 'tokenIds' | 'owners' | 'refreshTokenIds' | 'refreshTokenOwners'> {
   readonly accessTokens: number;
-  /** Including those that go with access tokens. */
+  /** Including those of access tokens. */
   readonly refreshTokens: number;
   readonly authorizationCodes: number;
-  /** In the order of the work; null in a plan of more than 10,000 tokens, which the digest identifies. */
+  /** In working order; null in a plan of more than 10,000 tokens, which the digest identifies. */
   readonly tokenIds: readonly number[] | null;
   /** `owners[i]` owns `tokenIds[i]`. */
   readonly owners: readonly string[] | null;
-  /** Of refresh tokens without a selected access token. */
+  /** Refresh tokens without a selected access token. */
   readonly refreshTokenIds: readonly number[] | null;
   readonly refreshTokenOwners: readonly string[] | null;
 }
 
-/** What `tokens revoke` prints with `--json`. Where nothing was revoked, the members of the report are null. */
+/** What `tokens revoke` prints with `--json`. If nothing was revoked, the members of the report are null. */
 export interface RevocationJson extends MaybeMade<Omit<RevocationReport, 'plan'>>, PlanFileJson {
   readonly dryRun: boolean;
-  /** Null where the plan is not known. */
+  /** Null if the plan is unknown. */
   readonly plan: RevocationPlanJson | null;
   /** The plan that was applied with --plan; null without it. */
   readonly savedPlan: SavedPlanReference | null;
@@ -99,7 +99,7 @@ export async function revocationFlow(
   };
 }
 
-/** That other contexts authenticate with tokens of the plan. Over REST nothing is asked: that takes seconds for each. */
+/** A warning that other contexts use tokens of the plan. Skipped over REST, where it takes seconds each. */
 async function inUseTexts(runtime: Runtime, { tokenIds }: RevocationPlan): Promise<readonly Line[]> {
   const { credential } = await runtime.description();
   if (credential !== 'database_role' || tokenIds.length === 0) return [];
@@ -116,7 +116,7 @@ export function revocationChange(
   { description, saved }: { description: TargetDescription; saved?: SavedPlan | undefined },
 ): Omit<PlannedChange<RevocationReport, RevocationJson>, 'after'> {
   const amounts = amountsOf(plan);
-  // What is left of a plan needs the approval that the whole plan needed.
+  // Applying the rest of a plan needs the approval that the whole plan needed.
   const inPlan = (saved?.accessTokens.length ?? 0) + (saved?.refreshTokens.length ?? 0);
   const tokens = amounts.accessTokens + amounts.refreshTokens;
   const incomplete =
@@ -155,7 +155,7 @@ async function violatingOf({ runtime, flags }: RevocationRequest) {
   };
 }
 
-/** The JSON of a revocation: what was planned, and what the report says, or null where nothing was done. */
+/** The JSON of a revocation: the plan and the report, or null if nothing was done. */
 function revocationJson(plan: RevocationPlan) {
   return ({ dryRun, done, file }: Outcome<RevocationReport>): RevocationJson => {
     const { plan: savedPlan = null, ...report } = done ?? {
@@ -167,7 +167,7 @@ function revocationJson(plan: RevocationPlan) {
   };
 }
 
-/** The failure if nothing is to be done, and sessions may be accepted that are not listed. */
+/** The failure if there is nothing to do but unlisted sessions may be accepted. */
 function unseenFailure({ sessions }: RevocationPlan): TokenctlError | undefined {
   if (sessions?.unseen === undefined) return undefined;
   return new TokenctlError('partly_done', `Not checked: ${sentenceOf(sessions.unseen).replace(/\.$/, '')}`, {
@@ -175,7 +175,10 @@ function unseenFailure({ sessions }: RevocationPlan): TokenctlError | undefined 
   });
 }
 
-/** The JSON form of a plan. A plan of more than {@link MAX_IDS} tokens has null instead of ids and owners; its digest identifies them. */
+/**
+ * The JSON form of a plan. A plan of more than {@link MAX_IDS} tokens has null instead of ids and owners; its
+ * digest identifies them.
+ */
 function planToJson(plan: RevocationPlan): RevocationPlanJson {
   const { accessTokens, refreshTokens, authorizationCodes } = amountsOf(plan);
   const isNamed = plan.tokenIds.length + plan.refreshTokenIds.length <= MAX_IDS;

@@ -41,7 +41,7 @@ function foundLeft({ accessPaths }: RevocationPlan): readonly AccessPath[] {
   return accessPaths.filter(({ covered, count = 0 }) => !covered && count > 0);
 }
 
-/** The saved plan that is applied, and what is gone of it. */
+/** The applied saved plan, and which of its tokens are gone. */
 function savedLines({ saved, notSeen }: RevocationPlan): string[] {
   if (saved === undefined) return [];
   const { made, digest } = saved;
@@ -52,7 +52,7 @@ function savedLines({ saved, notSeen }: RevocationPlan): string[] {
   ];
 }
 
-/** The tokens of a saved plan that the target does not list any more. */
+/** The tokens of a saved plan that the target no longer lists. */
 export function goneLines({ gone }: SavedPlanReference, notSeen: string | null): string[] {
   const kinds: readonly (readonly [string, readonly number[]])[] = [
     ['access token', gone.accessTokens],
@@ -85,7 +85,7 @@ function amountFacts(plan: RevocationPlan): Part | null {
   ]);
 }
 
-/** How many of some refresh tokens are expired, as an addition in brackets; empty for none, and where it is not known. */
+/** How many of some refresh tokens are expired, in parentheses; empty for none, and if unknown. */
 export function expiredText(expired: number | null | undefined): string {
   return expired ? ` (${numberText(expired)} expired)` : '';
 }
@@ -104,7 +104,7 @@ function keptLines({ kept, absentIds, ownTokenIds, saved }: RevocationPlan): Lin
   ];
 }
 
-/** The answer to type, which is the number of access tokens or, without any, of the other items; and the action as a phrase. */
+/** The answer to type, the number of access tokens or else of other items, and the action as a phrase. */
 export function questionFor(amounts: Amounts): Question {
   const { accessTokens, refreshTokens, authorizationCodes, sessions } = amounts;
   const first = [accessTokens, refreshTokens, authorizationCodes, sessions].find((amount) => amount > 0) ?? 0;

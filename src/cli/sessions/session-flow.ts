@@ -28,7 +28,10 @@ import { runLine, tookText, unfinishedWork } from '../change/ending.ts';
 import { placeText, tally } from '../change/plan-text.ts';
 import type { SessionExpiryFlags } from '../revocation/revocation-flags.ts';
 
-/** What `sessions expire` prints with `--json`. Without a change, the members of the report are null; `unseen` is not. */
+/**
+ * What `sessions expire` prints with `--json`. Without a change, the members of the report are null, except
+ * `unseen`.
+ */
 export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {
   readonly dryRun: boolean;
   readonly plan: SessionExpiryPlan;
@@ -42,7 +45,6 @@ export function requireSessions({ user, all }: SessionExpiryFlags): void {
   });
 }
 
-/** Plans the end of sessions. Throws as the operation does. */
 export async function sessionExpiryFlow(
   request: ChangeRequest<SessionExpiryFlags>,
 ): Promise<PlannedChange<SessionExpiryReport, SessionExpiryJson>> {
@@ -52,7 +54,7 @@ export async function sessionExpiryFlow(
   return await sessionExpiryChange(runtime, plan, flags['dry-run']);
 }
 
-/** What the end of sessions shows, does and reports; the sessions of one user may be ended by one person. */
+/** What ending sessions shows, does and reports; one person may end the sessions of one user. */
 export async function sessionExpiryChange(
   runtime: Runtime,
   plan: SessionExpiryPlan,

@@ -13,7 +13,7 @@ import { delayText, lifetimeCautionText, type SettingsHold } from './settings-re
 /** What `settings token-lifetime` prints with `--json`. */
 export interface LifetimeJson {
   readonly setting: 'OAUTH2_PROVIDER';
-  /** In seconds; null where the target has no such settings. */
+  /** In seconds; null if the target has no such settings. */
   readonly lifetimes: TokenLifetimes | null;
   readonly changed: boolean;
   readonly dryRun: boolean;
@@ -39,7 +39,6 @@ export function givesLifetime(flags: LifetimeFlags): boolean {
   return SETTINGS.some(([flag]) => flags[flag] !== undefined);
 }
 
-/** The current lifetimes. */
 export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJson>> {
   const { [SETTING]: lifetimes } = await readSettings({ target: await runtime.target() });
   const { capabilities, dialect } = await runtime.description();
@@ -53,7 +52,7 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJ
 
 /**
  * Plans new lifetimes, by a dry run. Lifetimes without a flag keep their values: a controller stores an
- * incomplete set as it is, and then refuses every refresh.
+ * incomplete set unchanged, and then refuses every refresh.
  * @throws TokenctlError as the operations do.
  */
 export async function lifetimeFlow({
@@ -99,7 +98,9 @@ export async function lifetimeFlow({
   };
 }
 
-/** What a longer lifetime of refresh tokens does to expired ones, as a line; empty if nothing, and null is unknown. */
+/**
+ * The effect of a longer refresh token lifetime on expired ones, as a line; empty for none; null: unknown.
+ */
 function revivedText(revived: number | null): string {
   if (revived === 0) return '';
   return revived === null

@@ -7,14 +7,14 @@ import { createIntoFile } from '../tokens/creation-flow.ts';
 import { useText } from '../tokens/token-use.ts';
 import type { RescueFlags } from './settings-flags.ts';
 
-/** A token that was created before basic authentication is turned off, and the run that uses it. */
+/** A token that was created before Basic authentication is turned off, and the run that uses it. */
 export interface Rescue {
   readonly runtime: Runtime;
   readonly tokenId: number;
   readonly file: string;
 }
 
-/** Stands for the context in the name of the file. */
+/** The placeholder for the context in the file name. */
 const CONTEXT = '{context}';
 
 /**
@@ -51,7 +51,7 @@ export function rescuePlanLine(file: string, { identity }: TargetDescription): s
 }
 
 /**
- * Creates a token for the caller in a new file, and tries it: the returned run uses it.
+ * Creates a token for the caller in a new file, and tests it: the returned run uses it.
  * @throws TokenctlError as the creation of a token does; `partly_done` if the token was created and does not
  * work: nothing else was changed.
  */
@@ -79,18 +79,17 @@ export async function createRescueToken(options: {
   });
 }
 
-/** What a change that may create a rescue token adds to its JSON. */
+/** The members that a change with a rescue token adds to its JSON. */
 export interface RescueJson {
-  /** The rescue token that was created first; null without one. */
+  /** The rescue token that was created first; null if none was. */
   readonly rescueToken: { readonly tokenId: number; readonly file: string } | null;
 }
 
-/** The created token as JSON; null without one. */
 export function rescueJson(rescue: Rescue | null): RescueJson {
   return { rescueToken: rescue === null ? null : { tokenId: rescue.tokenId, file: rescue.file } };
 }
 
-/** Where the token is and how to use it from now on; empty without one. */
+/** Where the token is and how to use it from now on; empty if there is none. */
 export async function rescueLines(rescue: Rescue | null): Promise<readonly string[]> {
   if (rescue === null) return [];
   const { runtime, tokenId, file } = rescue;

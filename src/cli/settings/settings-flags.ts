@@ -8,7 +8,7 @@ import {
   seconds,
 } from '../flags/flags.ts';
 
-/** For commands that turn basic authentication off. */
+/** For commands that turn Basic authentication off. */
 export const rescueFlag = {
   'rescue-token': string({
     summary: 'If this context uses a password, first create a token in this new file and continue with it.',
@@ -17,13 +17,11 @@ export const rescueFlag = {
   }),
 };
 
-/** What the flags of commands that may create a rescue token parse to. */
+/** The parsed flags of commands that may create a rescue token. */
 export type RescueFlags = ChangeFlags & FlagsOf<typeof rescueFlag>;
 
-/** The flags of `settings basic-auth`. */
 export const basicAuthFlags = { ...rescueFlag, ...changeFlags, ...allContextsFlag };
 
-/** The flags of `settings external-tokens`. */
 export const externalTokensFlags = {
   'revoke-existing': boolean({ summary: 'With deny, revoke the existing tokens of external users.' }),
   ...changeFlags,
@@ -31,7 +29,6 @@ export const externalTokensFlags = {
   ...allContextsFlag,
 };
 
-/** The flags of `settings token-lifetime`. */
 export const lifetimeFlags = {
   access: seconds({ summary: 'The lifetime of new access tokens.' }),
   refresh: seconds({ summary: 'The lifetime of refresh tokens.' }),

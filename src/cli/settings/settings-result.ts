@@ -40,7 +40,7 @@ export function settingsResult(
   });
 }
 
-/** A gateway counts the sessions beside the newest. */
+/** A gateway's limit excludes the newest session. */
 function sessionsText({
   SESSIONS_PER_USER: most,
   MAX_EXTRA_SESSIONS_PER_USER: extra,
@@ -62,7 +62,7 @@ export function delayText(holds: SettingsHold): string {
   return LINES[holds];
 }
 
-/** A line about tokens that a changed lifetime does not reach; empty where it reaches all. */
+/** A line about tokens that a changed lifetime does not affect; empty if it affects all. */
 export function lifetimeCautionText(dialect: TargetDescription['dialect']): string {
   const caution = lifetimeCaution(dialect);
   return caution === null ? '' : `${caution.why} ${caution.remedy}`;

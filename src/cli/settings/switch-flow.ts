@@ -37,18 +37,24 @@ export interface SwitchRequest<More extends object = object> extends ChangeReque
   readonly remarks?: readonly string[];
 }
 
-/** What `settings basic-auth` prints with `--json`: the state of a switch after a change, or after a dry run. */
+/**
+ * What `settings basic-auth` prints with `--json`: the state of a switch after a change, or after a dry run.
+ */
 export interface SwitchJson extends SwitchState, RescueJson {}
 
 /** What `settings external-tokens` prints with `--json`. */
 export interface ExternalTokensJson extends SwitchJson {
-  /** The tokens that external users keep after a change to deny; null otherwise, and with --revoke-existing. */
+  /**
+   * The tokens that external users keep after a change to deny; null otherwise, and with --revoke-existing.
+   */
   readonly existing: Existing | null;
   /** Null unless existing tokens were revoked. */
   readonly revocation: RevocationJson | null;
-  /** With --revoke-existing, until when a running controller may go on issuing tokens to external users; null otherwise. */
+  /**
+   * With --revoke-existing, until when a controller may still issue tokens to external users; otherwise null.
+   */
   readonly issuedUntil: string | null;
-  /** The directories that answered who has left, with their last answers; null where that was not read, and for deny. */
+  /** The directories that answered who has left, with their last answers; null if not read, and for deny. */
   readonly sources: readonly SourceJson[] | null;
 }
 
@@ -59,7 +65,6 @@ interface SwitchState {
   readonly enabled: boolean | null;
   readonly changed: boolean;
   readonly dryRun: boolean;
-  /** When a change takes effect. */
   readonly holds: SettingsHold;
 }
 
@@ -152,7 +157,7 @@ export async function switchFlow<More extends object>(
   };
 }
 
-/** The side effects of the change at this kind of target; empty without any. */
+/** The side effects of the change at this kind of target; empty if there are none. */
 function cautionOf({ setting, on }: SwitchRequest, { dialect }: TargetDescription): string | null {
   return on || setting.setting !== 'AUTH_BASIC_ENABLED' ? null : basicAuthCaution(dialect);
 }
@@ -173,7 +178,7 @@ export interface Switch<More extends object = object> {
   readonly states: { readonly on: string; readonly off: string };
   /** Each change as a phrase: `turn basic authentication off`. */
   readonly acts: { readonly on: string; readonly off: string };
-  /** What its JSON has beside that of every switch. */
+  /** The additional members of its JSON. */
   readonly more: More;
 }
 
@@ -187,7 +192,7 @@ export const basicAuthentication: Switch = {
   more: {},
 };
 
-/** What is not said of external users by the switch itself. */
+/** The JSON members about external users that the switch itself does not set. */
 type ExternalTokens = Record<'existing' | 'revocation' | 'issuedUntil' | 'sources', null>;
 
 /** Whether external users may create tokens. */
@@ -216,7 +221,7 @@ export function requireDeny(state: string): void {
   throw new TokenctlError('usage', `--revoke-existing requires ${off}, not ${state}.`);
 }
 
-/** Shows whether external users may create tokens, and whether a directory watches over them. */
+/** Shows whether external users may create tokens, and whether a directory checks for departed ones. */
 export async function externalTokensStatus(runtime: Runtime): Promise<Report<ExternalTokensJson>> {
   const shown = await switchStatus({ runtime, setting: externalTokens });
   const { sources, remarks } = await watchingSources(runtime);
@@ -228,7 +233,7 @@ export async function externalTokensStatus(runtime: Runtime): Promise<Report<Ext
   });
 }
 
-/** Allows tokens to external users, and says whether a directory watches over them. */
+/** Allows tokens for external users, and says whether a directory checks for departed ones. */
 export async function allowExternalTokens(
   request: SwitchRequest<ExternalTokens>,
 ): Promise<PlannedChange<Switched, ExternalTokensJson>> {
@@ -238,9 +243,9 @@ export async function allowExternalTokens(
 }
 
 /**
- * Plans to deny tokens to external users. The setting does not affect existing tokens, so they are revoked with
- * `--revoke-existing` and counted without it. The setting changes first, so that no token is created in between: the revocation is a
- * change of its own after it.
+ * Plans to deny tokens to external users. The setting does not affect existing tokens, so they are revoked
+ * with `--revoke-existing` and counted without it. The setting changes first, so that no token is created in
+ * between: the revocation is a separate change after it.
  */
 export async function denyExternalTokens(
   request: SwitchRequest<ExternalTokens>,
@@ -307,8 +312,8 @@ async function afterDenial(
 }
 
 /**
- * When the audit log last has a change of the setting at this address, by any operation; null without one. A run that finds the setting
- * as it wants it may come before what runs has applied the change of the run before.
+ * The last change of the setting at this address in the audit log, by any operation; null if there is none. A
+ * run may find the setting already set before running servers have applied the earlier run's change.
  */
 async function lastRecordedChange(runtime: Runtime): Promise<Date | null> {
   const { log, description } = await runtime.reading();
@@ -326,7 +331,7 @@ function hasKey(value: unknown, name: string): boolean {
   return Object.hasOwn(value, name) || Object.values(value).some((each) => hasKey(each, name));
 }
 
-/** The setting was changed, and what runs has not applied it: what is issued meanwhile was not revoked. */
+/** The setting was changed but not yet applied: tokens issued in the meantime were not revoked. */
 function issuedFailure(applied: Date): TokenctlError {
   return new TokenctlError(
     'partly_done',

@@ -11,17 +11,15 @@ import { countText, timeText } from '../../reports/tables/text.ts';
 /** The last answer of a directory about the controller. */
 export interface SourceJson {
   readonly directory: string;
-  /** When it answered. */
   readonly at: string;
-  /** How many users it listed. */
   readonly listed: number;
-  /** How many users of the controller had left by it. */
+  /** Number of the controller's users who had left according to it. */
   readonly gone: number;
 }
 
 /**
- * Reads whether a source watches over the tokens of external users. Optional: where the log cannot be read,
- * the lines say so. Throws `interrupted`, and as opening the target.
+ * Reads whether a directory checks for departed external users. Optional: if the log cannot be read, the
+ * lines say so. Throws `interrupted`, and as opening the target.
  */
 export async function watchingSources(
   runtime: Runtime,
@@ -32,8 +30,8 @@ export async function watchingSources(
 }
 
 /**
- * What directories last said of one user, by the audit log: none is asked now. A sentence each. Throws
- * `interrupted`, and as reading the user.
+ * The directories' last answers about one user, from the audit log, without querying them. One sentence each.
+ * Throws `interrupted`, and as reading the user.
  */
 export async function ownerLines(runtime: Runtime, username: string): Promise<readonly string[]> {
   const known = await knownSources(() => runtime.auditLog(), await runtime.description());

@@ -29,13 +29,13 @@ export interface ConnectionJson {
   /** The stream at the transmitter; null in a dry run that would create it. */
   readonly stream: string | null;
   readonly created: boolean;
-  /** Whether the verification event that was asked for arrived; null if none was asked for. */
+  /** Whether the requested verification event arrived; null if none was requested. */
   readonly verified: boolean | null;
-  /** Settings of the transmitter that have to be corrected first. */
+  /** Settings of the transmitter that must be corrected first. */
   readonly settings: readonly { readonly path: string; readonly value: string }[];
   /** Event types that the transmitter does not send on this stream. */
   readonly withheld: readonly string[];
-  /** Whether the transmitter sends events only about users that are added to the stream, which tokenctl does not do. */
+  /** Whether it only sends events about users added to the stream, which tokenctl does not do. */
   readonly needsSubjects: boolean;
 }
 
@@ -47,13 +47,14 @@ export interface DisconnectionJson {
   readonly deleted: boolean;
 }
 
-/** How often the queue is looked at for the verification event, in milliseconds. */
+/** The polling interval for the verification event in the queue, in milliseconds. */
 const LOOK_MS = 500;
 
 /**
- * Plans to connect to the transmitter with this issuer: to create the stream unless it is there, and to have a verification event sent.
- *
- * @throws TokenctlError `configuration`, and as the transmitter; its act `audit_unavailable`, and as the queue.
+ * Plans to connect to the transmitter with this issuer: to create the stream unless it exists, and to request
+ * a verification event.
+ * @throws TokenctlError `configuration`, and as the transmitter; its act `audit_unavailable`, and as the
+ * queue.
  */
 export async function connectFlow({
   issuer,
@@ -103,10 +104,10 @@ export async function connectFlow({
   };
 }
 
-/** A stream, and whether its verification event arrived; null where none was asked for. */
+/** A stream, and whether its verification event arrived; null if none was requested. */
 type Connection = ConnectedStream & Pick<ConnectionJson, 'verified'>;
 
-/** No one agreed to a new one. */
+/** The error if a new stream would be needed, which was not confirmed. */
 function streamGone(name: string, { id }: EventStream): TokenctlError {
   return new TokenctlError('plan_outdated', `The stream ${id} of ${name} was just deleted`, {
     hint: 'Run it again.',
@@ -147,7 +148,7 @@ function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
   );
 }
 
-/** Records what is done to a stream: before it, and after it with its id. */
+/** Records a change to a stream: before it, and after it with the stream's id. */
 async function note(
   { runtime, flags }: ChangeRequest,
   entry: { managed: ManagedTransmitter; operation: string; stream: EventStream | null },
@@ -166,7 +167,7 @@ async function note(
   });
 }
 
-/** Asks for a verification event, and waits until it is recorded. */
+/** Requests a verification event, and waits until it is recorded. */
 async function verification(
   runtime: Runtime,
   { managed, stream, waitSeconds }: { managed: ManagedTransmitter; stream: EventStream; waitSeconds: number },

@@ -13,7 +13,7 @@ export interface DecisionJson {
   readonly event: SignalJson;
   /** What was decided; null in a dry run. */
   readonly decision: 'released' | 'dismissed' | null;
-  /** The user whom the event is about, where one was given. */
+  /** The user in the event, if one was given. */
   readonly user: string | null;
 }
 
@@ -21,15 +21,14 @@ export interface DecisionJson {
 interface Decision extends ChangeRequest {
   readonly id: string;
   readonly decision: 'released' | 'dismissed';
-  /** With `released`: the user whom the event is about. */
+  /** With `released`: the user in the event. */
   readonly user?: string | undefined;
 }
 
 /**
- * Plans to have a held event carried out, or to end it without an act. The decision is in the audit log before it is made.
- *
- * @throws TokenctlError `not_found`, `usage` for an event that is not held, and as the queue; its act `audit_unavailable`, and `busy`
- * where someone else decided
+ * Plans to release or dismiss a held event. The decision is in the audit log before it is made.
+ * @throws TokenctlError `not_found`, `usage` for an event that is not held, and as the queue; its act
+ * `audit_unavailable`, and `busy` if someone else decided
  */
 export async function decideFlow(
   decision: Decision,

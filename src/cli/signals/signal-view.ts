@@ -10,15 +10,14 @@ export interface SignalJson
   extends Omit<Signal, 'route' | 'subject' | 'kind' | 'action' | 'state' | 'changed' | 'released'> {
   /** How it arrived: `push`, `poll`, `revocation` or `logout`. */
   readonly route: string;
-  /** Whom it is about, in words; null for one about the stream. */
+  /** The subject in words; null for an event about the stream. */
   readonly subject: string | null;
   readonly action: string;
   readonly state: string;
-  /** Who released or dismissed it; null for no one. */
+  /** Who released or dismissed it; null if no one did. */
   readonly decidedBy: string | null;
 }
 
-/** The JSON form of a recorded event. */
 export function signalToJson(signal: Signal): SignalJson {
   const { id, jti, issuer, transmitter, route, kinds, subject, action, state, reason, users, runs } = signal;
   const { attempts, issued, received, ended, released } = signal;
@@ -29,10 +28,9 @@ export function signalToJson(signal: Signal): SignalJson {
   };
 }
 
-/** How many digits of an id name a signal in tables and messages. */
+/** The number of digits of a signal's id in tables and messages. */
 export const SHOWN_DIGITS = 12;
 
-/** Recorded events as a command's result. */
 export async function signalListing(
   runtime: Runtime,
   selector: SignalSelector,
@@ -55,7 +53,7 @@ export async function signalListing(
   });
 }
 
-/** Opens the queue of the configuration for a piece of work. Throws TokenctlError as the queue. */
+/** Opens the configured queue for some work. Throws TokenctlError as the queue. */
 export async function withQueue<T>(runtime: Runtime, work: (store: SignalStore) => Promise<T>): Promise<T> {
   const store = await openQueue(requireSignals(runtime.configuration), runtime.environment);
   try {
@@ -65,7 +63,7 @@ export async function withQueue<T>(runtime: Runtime, work: (store: SignalStore) 
   }
 }
 
-/** The signal whose id begins so. Throws `not_found`, `usage` where several begin so. */
+/** The signal with this id prefix. Throws `not_found`, `usage` if several match. */
 export async function signalNamed(store: SignalStore, prefix: string): Promise<Signal> {
   const [signal, other] = await store.find(prefix);
   if (other !== undefined)

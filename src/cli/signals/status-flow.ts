@@ -12,7 +12,6 @@ import { withQueue } from './signal-view.ts';
 
 /** What `signals status` prints with `--json`. */
 export interface SignalsStatusJson {
-  /** How many events there are by state. */
   readonly events: Readonly<Record<SignalState, number>>;
   readonly transmitters: readonly TransmitterStatusJson[];
 }
@@ -21,18 +20,15 @@ export interface SignalsStatusJson {
 interface TransmitterStatusJson {
   readonly name: string;
   readonly issuer: string;
-  /** When its last event arrived; null for none that is kept. */
+  /** When its last event arrived; null if none is stored. */
   readonly lastEvent: Date | null;
-  /** The state of its stream there; null where the configuration has no `management`, or it cannot be read. */
+  /** The state of its stream there; null if the configuration has no `management`, or it cannot be read. */
   readonly stream: string | null;
-  /** Why the state of its stream is not known; null if it is. */
+  /** Why the state of its stream is unknown; null if it is known. */
   readonly problem: string | null;
 }
 
-/**
- * Reads what is in the queue, and asks the transmitters about their streams. One that does not answer is
- * reported. Throws as the queue.
- */
+/** Reads the queue and the transmitters' streams. Unavailable ones are reported. Throws as the queue. */
 export async function statusFlow(runtime: Runtime): Promise<Report<SignalsStatusJson>> {
   const { transmitters } = requireSignals(runtime.configuration);
   const names = Object.keys(transmitters);
@@ -84,7 +80,7 @@ function isOff(stream: string | null): boolean {
   return stream !== null && stream !== 'enabled' && stream !== UNKNOWN;
 }
 
-/** The state of a stream whose transmitter has no endpoint for it. */
+/** The state of a stream whose transmitter has no status endpoint. */
 const UNKNOWN = 'exists; the transmitter does not report its state';
 
 async function streamState(runtime: Runtime, name: string, transmitter: TransmitterSettings) {

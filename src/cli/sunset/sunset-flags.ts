@@ -9,7 +9,6 @@ import {
   selectorFlags,
 } from '../flags/flags.ts';
 
-/** The flags of `tokens sunset`. */
 export const sunsetFlags = {
   ...selectorFlags,
   ...findingPolicyFlag,

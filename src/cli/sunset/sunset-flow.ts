@@ -35,18 +35,18 @@ import type { SunsetFlags } from './sunset-flags.ts';
 /** What `tokens sunset` prints with `--json`. */
 export interface SunsetJson {
   readonly dryRun: boolean;
-  /** Its id, which --undo takes. */
+  /** Its id, for --undo. */
   readonly sunset: string;
   readonly owners: readonly (Pick<OwnersEnd, 'owner' | 'until'> & { readonly tokens: readonly number[] })[];
   readonly left: SunsetPlan['left'];
-  /** How many tokens got an end; null if nothing was done. */
+  /** Number of tokens that got an end; null if nothing was done. */
   readonly recorded: number | null;
 }
 
 /** What `tokens sunset --undo` prints with `--json`. */
 export interface SunsetUndoJson {
   readonly dryRun: boolean;
-  /** The tokens whose ends are taken back. */
+  /** The tokens whose ends are withdrawn. */
   readonly tokens: readonly number[];
 }
 
@@ -56,9 +56,8 @@ const DEFAULT_NOTICE = 7;
 const DEFAULT_PER_DAY = 500;
 
 /**
- * Plans an end for each selected token that has none.
- *
- * @throws TokenctlError `usage` where there are too few days, and as the selection.
+ * Plans an end for each selected token without one.
+ * @throws TokenctlError `usage` if there are too few days, and as the selection.
  */
 export async function sunsetFlow({
   runtime,
@@ -141,13 +140,13 @@ export async function sunsetFlow({
   };
 }
 
-/** In a database, the rows of the tokens are written as well. */
+/** In a database, the token rows are written as well. */
 function requireMayEnd(description: TargetDescription): void {
   requireMayChange(description);
   requireRights(description, { what: 'A sunset', purposes: ['ends'] });
 }
 
-/** How many owners a plan shows. */
+/** The maximum number of owners in a plan. */
 const SHOWN = 20;
 
 function ownerText({ owner, tokens, until }: OwnersEnd): string {
@@ -167,8 +166,7 @@ function leftTexts({ left }: SunsetPlan): readonly string[] {
 }
 
 /**
- * Plans to take the ends of a sunset back that have not come, of all its tokens or those of some users.
- *
+ * Plans to withdraw the future ends of a sunset, for all its tokens or those of some users.
  * @throws TokenctlError `not_found`
  */
 export async function sunsetUndoFlow(
@@ -178,7 +176,7 @@ export async function sunsetUndoFlow(
   const description = await runtime.description();
   const all = await sunsetLeases(runtime, sunset);
   const { user: users } = flags;
-  // Of a run that was cut off, the rows are still to be written.
+  // An interrupted run may have rows that are still to be written.
   const leases = all
     .filter((lease) => isOpen(lease) || isRowDue(lease))
     .filter(({ owner }) => users === undefined || matchesAny(owner.username, users));
@@ -200,7 +198,7 @@ export async function sunsetUndoFlow(
         ? null
         : { act: `remove the end date of ${countText(count, 'token')}`, type: String(count) },
     amount: { what: 'token', planned: count },
-    // Otherwise one person could move any end for good, which takes two by `tokens leases --extend`.
+    // Otherwise one person could remove any end, although `tokens leases --extend` requires two.
     guard:
       count === 0
         ? undefined
@@ -263,9 +261,8 @@ async function sunsetLeases(runtime: Runtime, sunset: string | undefined): Promi
 }
 
 /**
- * The ends of all sunsets of the controller by weeks, the leases that end within a week and are in use, and of how many tokens it is
- * not known whether they are.
- *
+ * The ends of all sunsets of the controller by week; the leases that end within a week and are in use; and
+ * the number of tokens for which that is unknown.
  * @throws TokenctlError as the log and the target.
  */
 export async function sunsetStatus(runtime: Runtime) {
@@ -285,7 +282,7 @@ export async function sunsetStatus(runtime: Runtime) {
   };
 }
 
-/** Lists the ends by weeks, and names on stderr the tokens that end within a week and are in use. */
+/** Lists the ends by week, and names on stderr the tokens that end within a week and are in use. */
 export async function sunsetStatusFlow(runtime: Runtime): Promise<Listing<SunsetWeek, SunsetWeek>> {
   const { writeNotice } = await import('../output/streams.ts');
   const { weeks, inUse, unknownUses } = await sunsetStatus(runtime);

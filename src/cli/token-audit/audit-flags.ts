@@ -11,7 +11,6 @@ import {
   selectorFlags,
 } from '../flags/flags.ts';
 
-/** The flags of `tokens audit`. */
 export const auditFlags = {
   ...selectorFlags,
   ...csvFlag,
@@ -65,7 +64,6 @@ export const auditFlags = {
 
 export type AuditFlags = FlagsOf<typeof auditFlags>;
 
-/** The flags of `tokens notices`. */
 export const noticeFlags = {
   ...csvFlag,
   within: days({
@@ -90,7 +88,6 @@ export const noticeFlags = {
 
 export type NoticeFlags = FlagsOf<typeof noticeFlags>;
 
-/** The flags of `tokens notify-owners`. */
 export const ownerNoticeFlags = {
   show: string({
     summary: "With --dry-run, also print this owner's email.",

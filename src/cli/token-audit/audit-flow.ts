@@ -42,17 +42,15 @@ export interface AuditFlowOptions {
   readonly selector: Selector;
   readonly flags: AuditFlags;
   readonly format: AuditFormat;
-  /** The program's version. */
   readonly version: string;
-  /** Instead of `--baseline`, with its keys. */
+  /** Replaces `--baseline`; includes its keys. */
   readonly baseline?: Baseline | undefined;
 }
 
 /**
- * Audits, and presents it as the flags say: as a document that is written as it is found, as counts, or in
- * groups.
- *
- * @throws TokenctlError `usage` for flags that do not go together; as the policy, the baseline and the audit do
+ * Audits, and presents the result as the flags say: as a document written while findings arrive, as counts,
+ * or in groups.
+ * @throws TokenctlError `usage` for incompatible flags; as the policy, the baseline and the audit do
  */
 export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult> {
   const { flags, format } = options;
@@ -126,7 +124,7 @@ async function* reportIn(audit: Audit, options: AuditFlowOptions, screen: Screen
       yield* tableReport(audit, screen, {
         list: flags.list === true,
         limit: flags.limit,
-        // A rule that was asked for shows its findings, whatever their severity.
+        // An explicitly requested rule shows its findings, whatever their severity.
         floor: flags['min-severity'] ?? (flags.rule === undefined ? 'medium' : 'low'),
         lastUses,
       });
@@ -191,7 +189,7 @@ function committed<Json>(report: Report<Json>, written: PendingFile | undefined)
   return report;
 }
 
-/** Puts the baseline in place once the whole audit was read; an audit that was cut short leaves it. */
+/** Moves the baseline into place once the whole audit was read; an interrupted audit keeps the old one. */
 async function* thenCommitted(chunks: AsyncIterable<string>, written: PendingFile | undefined) {
   try {
     yield* chunks;
@@ -231,8 +229,8 @@ interface AuditOf {
 const CONTEXT = '{context}';
 
 /**
- * Reads the policy and the baseline, and looks for a file that would be overwritten, before a controller is
- * asked. Files for each context are tested with their context.
+ * Reads the policy and the baseline, and checks for files that would be overwritten, before querying a
+ * controller. Files per context are checked with their context.
  * @throws TokenctlError `configuration`, `usage`
  */
 export async function requireAuditFiles(runtime: Runtime, flags: AuditFlags): Promise<void> {
@@ -243,8 +241,8 @@ export async function requireAuditFiles(runtime: Runtime, flags: AuditFlags): Pr
 }
 
 /**
- * The flags of an audit for one context: in the names of files `{context}` becomes the context's. Throws
- * `usage` where several contexts would share a file, or a document that holds one.
+ * The flags of an audit for one context: in file names, `{context}` becomes the context's name. Throws
+ * `usage` if several contexts would share a file, or a document that can only hold one.
  */
 export function filesPerContext<Flags extends AuditFlags>(
   flags: Flags,

@@ -20,13 +20,13 @@ import type { NoticeFlags } from './audit-flags.ts';
 
 /** A token that expires soon, as `--json` shows it. */
 export interface NoticeJson {
-  /** In days: the notice that is due. */
+  /** In days: the threshold of the due notice. */
   readonly threshold: number;
   readonly daysLeft: number;
   readonly token: TokenJson;
 }
 
-/** Tests that the files of webhooks can be used, before a controller is asked. Throws `configuration`. */
+/** Checks that the files of webhooks can be used, before querying a controller. Throws `configuration`. */
 export async function requireWebhookFiles(runtime: Runtime, flags: NoticeFlags): Promise<void> {
   await webhooksOf(runtime, flags);
 }
@@ -37,7 +37,7 @@ async function webhooksOf(runtime: Runtime, flags: NoticeFlags): Promise<readonl
   return await runtime.webhooks({ addresses, signingSecret: flags['webhook-secret-file'] });
 }
 
-/** Lists the tokens that expire soon, or sends the notices that were not sent yet to a webhook. */
+/** Lists the tokens that expire soon, or sends the unsent notices to a webhook. */
 export async function noticeFlow(
   runtime: Runtime,
   flags: NoticeFlags,
@@ -98,7 +98,6 @@ function noticeListing(rows: AsyncIterable<ExpiringToken>): Listing<ExpiringToke
   });
 }
 
-/** What was told, as a command's result. */
 function noticeResult(told: NoticeReport): Report<NoticeReport> {
   const { due, sent, sentBefore, failed, interrupted } = told;
   return report({

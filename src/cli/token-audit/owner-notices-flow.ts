@@ -22,7 +22,6 @@ import type { OwnerNoticeFlags } from './audit-flags.ts';
 
 /** A token that expires soon, as `--json` has it. */
 interface ExpiringJson {
-  /** Its id. */
   readonly token: number;
   /** In days. */
   readonly threshold: number;
@@ -30,7 +29,7 @@ interface ExpiringJson {
   readonly expires: Date;
 }
 
-/** What one owner is told, as `--json` has it. */
+/** The notices for one owner, as `--json` has them. */
 interface DigestJson extends Omit<OwnerDigest, 'expiring'> {
   readonly subject: string;
   readonly expiring: readonly ExpiringJson[];
@@ -41,7 +40,7 @@ interface PlanJson extends Omit<OwnerNoticePlan, 'digests'> {
   readonly digests: readonly DigestJson[];
 }
 
-/** What was sent, without what the plan has. */
+/** The result of sending, without what the plan has. */
 type SentReport = Omit<OwnerNoticeReport, keyof OwnerNoticePlan>;
 
 /** What `tokens notify-owners` prints with `--json`. */
@@ -134,7 +133,7 @@ const WHY = {
   unknown: 'no such user',
 } as const;
 
-/** How many owners of each kind the text lists. */
+/** The maximum number of owners of each kind in the text. */
 const LISTED = 20;
 
 function planDocument(plan: OwnerNoticePlan, { address, context }: TargetDescription): Document {
@@ -177,7 +176,7 @@ function digestText({ owner, address, organization, expiring, revoked }: OwnerDi
   return `${owner} <${address}>: ${about}${template}`;
 }
 
-/** The mail of one owner, as it would be sent. */
+/** The mail to one owner, as it would be sent. */
 function shownMail(
   { digests }: OwnerNoticePlan,
   options: { owner: string; rules: OwnerNoticeRules; description: TargetDescription },

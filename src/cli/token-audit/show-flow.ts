@@ -22,7 +22,7 @@ export interface ShownTokenJson {
   readonly token: TokenJson;
   /** Null if it was deleted, or the account does not see it. */
   readonly owner: UserJson | null;
-  /** What the policy finds about the token, the worst first. */
+  /** The policy's findings about the token, most severe first. */
   readonly findings: readonly Pick<Finding, 'rule' | 'severity' | 'message'>[];
   /** Rules that could not be checked. */
   readonly notChecked: AuditSummary['notChecked'];
@@ -30,9 +30,9 @@ export interface ShownTokenJson {
 }
 
 /**
- * Shows a token with its owner and what the policy finds about it alone.
+ * Shows a token with its owner and the policy's findings about this token only.
  * @throws TokenctlError `not_found` for a token that is not listed, `permission_refused` for an account that
- * sees only part; and as the policy and the audit do.
+ * does not see everything; and as the policy and the audit do.
  */
 export async function shownTokenFlow(
   runtime: Runtime,

@@ -8,10 +8,10 @@ import type { FindingFlags } from '../tokens/token-flags.ts';
 import { selectTokens } from '../tokens/token-selection.ts';
 import { type TraceJson, traceResult } from './trace-result.ts';
 
-/** The most tokens that are traced at a time: each takes some requests, and a reading of the audit log. */
+/** The maximum number of tokens to trace: each takes some requests, and a reading of the audit log. */
 const MAX_TRACED = 20;
 
-/** Makes sure that tokens are named in one way: by id, or by flags. Throws `usage`. */
+/** Requires that tokens are named in one way: by id, or by flags. Throws `usage`. */
 export function requireOneSelection(tokenId: number | undefined, flags: readonly string[]): void {
   if (tokenId !== undefined && flags.length > 0) {
     throw new TokenctlError('usage', `Both a token ID and --${flags[0] ?? ''} are specified`, {

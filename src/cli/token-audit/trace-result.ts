@@ -6,14 +6,13 @@ import { type Report, report } from '../../reports/result.ts';
 import { countText, dayText, expiryText, numberText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 
-/** What `tokens trace` prints of a token with `--json`. */
+/** What `tokens trace` prints about a token with `--json`. */
 export interface TraceJson extends Omit<TokenTrace, 'token'> {
   /** Null if it was deleted, or the account does not see it. */
   readonly token: TokenJson | null;
   readonly visibility: Visibility;
 }
 
-/** What is known of a token, as a command's result. */
 export function traceResult(trace: TokenTrace, visibility: Visibility): Report<TraceJson> {
   const { token, made, history, ownerActivity, ...rest } = trace;
   const shown = token === null ? null : tokenToJson(token);
@@ -57,7 +56,7 @@ function aboutToken(trace: TokenTrace, visibility: Visibility): readonly Fact[] 
   return [...told, ...originFacts(origin)];
 }
 
-/** Why a token is not listed, as far as the audit log, the activity stream or the account's view tell. */
+/** Why a token is not listed, as far as the audit log, the activity stream or the account's view show. */
 function whyNotListed({ entries, history }: TokenTrace, { kind }: Visibility): string {
   const revoked = entries.findLast(({ result }) => result === 'revoked');
   if (revoked !== undefined) return `revoked by tokenctl, recorded at ${revoked.at} in the audit log`;
@@ -66,14 +65,14 @@ function whyNotListed({ entries, history }: TokenTrace, { kind }: Visibility): s
   return kind === 'all' ? 'not in the list of all tokens' : 'deleted, or not visible to you';
 }
 
-/** Which run of which pipeline had it: as its issuer signed. */
+/** The pipeline run that had it, as signed by its issuer. */
 function originFacts(origin: TokenTrace['origin']): readonly Fact[] {
   if (origin === null) return [];
   const claims = Object.entries(origin.claims).map(([name, value]) => `${name}: ${value}`);
   return [['made by', [`broker, rule ${origin.rule}, for an identity of ${origin.issuer}`, ...claims]]];
 }
 
-/** What a use by this tool says about the last use that is shown above it. */
+/** How a use by this tool relates to the last use shown above it. */
 function ownUseText({ at, isLast, before }: NonNullable<TokenTrace['ownUse']>): string {
   const used = `tokenctl used it at ${timeText(at)} to search for a leaked token`;
   if (isLast === false) return used;
@@ -81,7 +80,7 @@ function ownUseText({ at, isLast, before }: NonNullable<TokenTrace['ownUse']>): 
   return `${isLast === null ? used : 'by tokenctl, while searching for a leaked token'}; the last use before that: ${hidden}`;
 }
 
-/** What the target lists of a token: names and values. */
+/** What the target lists about a token: names and values. */
 export function tokenFacts(
   token: NonNullable<TokenTrace['token']>,
   maker = '',

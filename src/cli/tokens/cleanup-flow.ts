@@ -14,7 +14,7 @@ import { failedLines, notSeenFailure, runLine, tookText, unfinishedWork } from '
 import { placeText } from '../change/plan-text.ts';
 import type { CleanupFlags } from '../revocation/revocation-flags.ts';
 
-/** The default time to keep revoked refresh tokens. */
+/** The default retention of revoked refresh tokens, in milliseconds. */
 export const KEEP_REVOKED_FOR = 30 * 86_400_000;
 
 /** What `tokens cleanup` prints with `--json`. Without a change, the members of the report are null. */
@@ -23,7 +23,6 @@ export interface CleanupJson extends MaybeMade<CleanupReport> {
   readonly plan: Omit<CleanupPlan, 'ids'>;
 }
 
-/** Plans a cleanup. Throws as the operation does. */
 export async function cleanupFlow({
   runtime,
   flags,
@@ -42,10 +41,10 @@ const KINDS: Readonly<Record<CleanupKind, string>> = {
   orphanedRefreshTokens: 'orphaned refresh tokens',
 };
 
-/** Failed rows of a kind to list. */
+/** The maximum number of failed rows of a kind to list. */
 const SHOWN = 5;
 
-/** What a cleanup shows, does and reports; its JSON is without the ids. */
+/** What a cleanup shows, does and reports; its JSON omits the ids. */
 export function cleanupChange(
   plan: CleanupPlan,
   description: TargetDescription,
@@ -101,7 +100,7 @@ function cleanupEnding(done: CleanupReport, viewer: TargetDescription): Ending {
   };
 }
 
-/** An account that sees only part cannot clean up the whole. */
+/** An account that does not see everything cannot clean up everything. */
 function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>, viewer: TargetDescription) {
   return notSeen === null ? undefined : notSeenFailure(`Not all tokens are included: ${notSeen}`, viewer);
 }

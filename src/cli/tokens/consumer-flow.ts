@@ -22,17 +22,17 @@ import type { RotationFlags } from './token-flags.ts';
 export interface ConsumerRotationJson {
   readonly dryRun: boolean;
   readonly consumer: string;
-  /** The token that is taken over; null without --adopt. */
+  /** The adopted token; null without --adopt. */
   readonly adopted: Adoption['token'] | null;
   /** Null in a dry run. */
   readonly rotation: Rotation | null;
 }
 
 /**
- * Plans to give a consumer of the configuration a new token now, as its job does when it is time; with `--adopt`, only to take over the token
- * that it uses.
- *
- * @throws TokenctlError `not_found` for a consumer that no job has, `usage` in another context than that of its job, and as the rotation.
+ * Plans to give a configured consumer a new token now, as its job does when due; with `--adopt`, only to add
+ * its current token to the rotation.
+ * @throws TokenctlError `not_found` for a consumer that no job has, `usage` in another context than its
+ * job's, and as the rotation.
  */
 export async function consumerFlow(
   { runtime, flags, tokenId }: ChangeRequest<RotationFlags> & { readonly tokenId: number | undefined },
@@ -107,7 +107,7 @@ function consumerOf(
   name: string,
 ): { readonly consumer: StoredConsumer; readonly context: string } {
   const rotations = Object.values(jobs).filter(({ job }) => job === 'rotation');
-  // As the kind of the job has checked.
+  // The job's kind has validated it.
   const all = rotations.flatMap(({ contexts, parameters }) =>
     Object.entries((parameters as { consumers: Record<string, Omit<StoredConsumer, 'name'>> }).consumers).map(
       ([each, settings]) => ({

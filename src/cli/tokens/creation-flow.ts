@@ -21,9 +21,8 @@ import { endingJobText, leaseEndText } from '../leases/lease-text.ts';
 /** What `tokens create` prints with `--json`, unless it is a dry run. */
 export interface CreatedJson {
   readonly token: TokenJson;
-  /** The file with the token. */
   readonly output: string;
-  /** With --for: when it ends, and the id of its lease, null where the target stores the end. */
+  /** With --for: when it ends, and the id of its lease, null if the target stores the end. */
   readonly end?: { readonly until: Date; readonly lease: string | null };
 }
 
@@ -34,14 +33,14 @@ export interface WouldCreateJson {
   readonly address: string;
   readonly request: TokenRequest;
   readonly output: string;
-  /** With --for: after how many seconds it ends, and whether the target stores that. */
+  /** With --for: its lifetime in seconds, and whether the target stores it. */
   readonly end?: { readonly seconds: number; readonly by: 'stored' | 'lease' };
 }
 
 export interface CreationRequest extends ChangeRequest {
   readonly request: TokenRequest;
   readonly output: string;
-  /** After how many seconds it is to end, by the target or else by a lease; as the request says where absent. */
+  /** Its lifetime in seconds, enforced by the target or else by a lease; default: as the request says. */
   readonly seconds?: number | undefined;
 }
 
@@ -54,8 +53,8 @@ interface Created {
 /**
  * Plans a token whose value is written to a new file, and nowhere else: it must not appear in a terminal or a
  * build log.
- *
- * @throws TokenctlError `usage` for the file, `unsupported`, `not_found` for a user that a database does not have; its act as {@link createIntoFile}
+ * @throws TokenctlError `usage` for the file, `unsupported`, `not_found` for a user that a database does not
+ * have; its act as {@link createIntoFile}
  */
 export async function creationFlow(
   creation: CreationRequest,
@@ -113,7 +112,7 @@ export async function creationFlow(
   };
 }
 
-/** That a lease is to end the token, and what will carry that out. */
+/** A note that a lease will end the token, and what carries that out. */
 async function plannedEnd(
   runtime: Runtime,
   { context, seconds }: { context: string; seconds: number },
@@ -125,7 +124,7 @@ async function plannedEnd(
 
 /**
  * Creates a token and writes its value to a new file.
- * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost, and
+ * @throws TokenctlError `usage` for the file, `partly_done` if the token exists and its value is lost, and
  * whatever the operation throws
  */
 export async function createIntoFile(creation: Omit<CreationRequest, 'seconds'>): Promise<Token> {

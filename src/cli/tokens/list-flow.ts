@@ -24,14 +24,13 @@ import { limited, notingLimit, writeNotice } from '../output/streams.ts';
 import type { ListFlags } from './token-flags.ts';
 import { selectTokens } from './token-selection.ts';
 
-/** By what tokens can be counted. */
 type CountBy = NonNullable<ListFlags['count-by']>;
 
-/** The most tokens that are held to be sorted. */
+/** The maximum number of tokens that are kept in memory for sorting. */
 const MAX_SORTED = 200_000;
 
 /**
- * Lists tokens as the flags say: as they come, or sorted, or counted. Throws `usage` for unknown columns or
+ * Lists tokens as the flags say: as they arrive, sorted, or counted. Throws `usage` for unknown columns or
  * too many tokens, and as {@link selectTokens}.
  */
 export async function tokenListFlow(options: {
@@ -57,7 +56,7 @@ export async function tokenListFlow(options: {
   return tokenListing(rows, columns);
 }
 
-/** Adds the ends that tokenctl gives tokens; only the log is read for that. */
+/** Adds the ends that tokenctl gives tokens, reading only the log. */
 async function withLeases(runtime: Runtime, tokens: Rows<Token>): Promise<Rows<ListedToken>> {
   const leases = leasesByToken(await tellOfDueLeases(runtime), await runtime.description());
   if (leases.size === 0) return tokens;
@@ -109,7 +108,7 @@ const orders: Readonly<Record<string, Order['compare']>> = {
   description: byText(({ description }) => description),
 };
 
-/** The order of `created` or `created:desc`; equal ones by id. */
+/** The order of `created` or `created:desc`; ties are ordered by id. */
 function orderNamed(text: string): Order {
   const [name = '', direction = 'asc', ...more] = text.split(':');
   const compare = orders[name];
@@ -135,7 +134,7 @@ function sorted<Row extends ListedToken>(tokens: Rows<Row>, { compare }: Order):
   });
 }
 
-/** Adds the day of the last use where the target does not show the last use; only to the tokens that are listed, if possible. */
+/** Adds the day of the last use if the target hides the time; if possible, only for listed tokens. */
 async function withLastUse(
   runtime: Runtime,
   tokens: Rows<ListedToken>,
@@ -149,7 +148,7 @@ async function withLastUse(
   return withDays(runtime, limited(sortedFirst, limit));
 }
 
-/** Reading the last use of more tokens takes so long that it is said. */
+/** Reading the last use of more tokens takes so long that a notice is shown. */
 const MANY = 200;
 
 function withDays(runtime: Runtime, tokens: Rows<ListedToken>): Rows<ListedToken> {
@@ -175,7 +174,6 @@ function withDays(runtime: Runtime, tokens: Rows<ListedToken>): Rows<ListedToken
   });
 }
 
-/** How many tokens share a user, an application or a scope. */
 export interface Counted {
   /** Null for tokens without an owner or an application. */
   readonly name: string | null;
@@ -195,7 +193,7 @@ function counted(tokens: Rows<Token>, namesOf: (token: Token) => readonly (strin
   });
 }
 
-/** The organizations or teams of a token's owner, of which there may be several; null for none. */
+/** The organizations or teams of a token's owner, possibly several; null for none. */
 async function groupsByOwner(
   target: Target,
   kind: GroupKind,
@@ -238,14 +236,15 @@ function countListing(rows: Rows<Counted>, by: CountBy): Listing<Counted, Counte
 }
 
 /**
- * Where tokens come from: of an `application`; of a `broker`, a `rotation` or a `program` that `exec` runs, each with a lease; of a
- * `person`, with an end within a year of their making. `permanent` are those of persons without such an end, stored somewhere.
+ * The origins of tokens: an `application`; a `broker`, a `rotation` or a `program` run by `exec`, each with a
+ * lease; a `person`, with an end within a year of creation. `permanent` tokens are those of people without
+ * such an end, stored somewhere.
  */
 type TokenOriginName = 'application' | 'broker' | 'rotation' | 'program' | 'person' | 'permanent';
 
 const YEAR = 365 * DAY;
 
-/** Tells where tokens come from; only the log is read for that. */
+/** Determines the origins of tokens, reading only the log. */
 async function originsOfTokens(runtime: Runtime): Promise<(token: Token) => TokenOriginName> {
   const leases = leasesByToken(await tellOfDueLeases(runtime), await runtime.description());
   return (token) => {

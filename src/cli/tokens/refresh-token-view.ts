@@ -4,7 +4,7 @@ import type { ListedRefreshToken } from '../../operations/tokens/list-refresh-to
 import { type Listing, listing, ownerColumn, timeColumn } from '../../reports/tables/listing.ts';
 import { writeNotice } from '../output/streams.ts';
 
-/** The lifetime of refresh tokens, in seconds; where it cannot be read, says on stderr what that means. */
+/** The lifetime of refresh tokens, in seconds; if it is unreadable, says on stderr what that means. */
 export async function refreshLifetime(runtime: Runtime): Promise<number | null> {
   const target = await runtime.target();
   if (target.refreshTokens === undefined) return null;
@@ -17,7 +17,6 @@ export async function refreshLifetime(runtime: Runtime): Promise<number | null> 
   return lifetime;
 }
 
-/** Refresh tokens as a command's result. */
 export function refreshTokenListing(
   rows: AsyncIterable<ListedRefreshToken>,
 ): Listing<ListedRefreshToken, ListedRefreshToken> {

@@ -27,19 +27,17 @@ import { useText } from './token-use.ts';
 /** What `tokens rotate` prints with `--json`, unless it is a dry run. */
 export interface RotatedJson {
   readonly oldTokenId: number;
-  /** The new token. */
   readonly token: TokenJson;
   /** The file with the new token. */
   readonly output: string;
   readonly tried: Tried;
-  /** What became of the old token. */
+  /** The result for the old token. */
   readonly revocation: RevocationReport;
 }
 
 /** What `tokens rotate --dry-run` prints with `--json`. */
 export interface WouldRotateJson {
   readonly dryRun: true;
-  /** The old token. */
   readonly token: TokenJson;
   readonly output: string;
   /** In seconds. */
@@ -50,18 +48,18 @@ interface RotationRequest extends ChangeRequest<RotationFlags> {
   readonly tokenId: number;
 }
 
-/** What its command was given: without a consumer, the id and the file have to be there. */
+/** The input of the command: without a consumer, the id and the file are required. */
 type GivenRotation = ChangeRequest<RotationFlags> & { readonly tokenId: number | undefined };
 
-/** A command waits no longer than this; a change that takes days is two commands. */
+/** A command waits no longer than this; a change that takes days needs two commands. */
 const MAX_GRACE_MS = 86_400_000;
 
 /**
- * Plans a rotation: to create the new token, try it, wait for the grace time, and revoke the old token.
- *
- * @throws TokenctlError `usage` for the file or a grace time above a day, `not_found` for an unknown token, `unsupported` for
- * a token of an application or, over REST, of another user; `partly_done` if the new token does not work: the old one is
- * left; `interrupted` during the grace time; and as the creation and the revocation do.
+ * Plans a rotation: to create the new token, test it, wait for the grace time, and revoke the old token.
+ * @throws TokenctlError `usage` for the file or a grace time above a day, `not_found` for an unknown token,
+ * `unsupported` for a token of an application or, over REST, of another user; `partly_done` if the new token
+ * does not work: the old one is kept; `interrupted` during the grace time; and as the creation and the
+ * revocation do.
  */
 export async function rotationFlow(
   given: GivenRotation,
@@ -110,7 +108,7 @@ export async function rotationFlow(
       });
     },
     ended: ({ created, tried, isOwn, revocation }) => {
-      // Its owner keeps access: what else the owner has is no remainder of a rotation.
+      // Its owner keeps access: the owner's other credentials are not part of a rotation.
       const { document, failure } = revocationEnding({ ...revocation, accessPaths: [] });
       return {
         document: [
@@ -137,10 +135,9 @@ export async function rotationFlow(
   };
 }
 
-/** A new token, and what became of the old one. */
+/** A new token, and the result for the old one. */
 type Rotated = Awaited<ReturnType<typeof revokeOld>>;
 
-/** A token by its id. Throws `not_found`. */
 export async function requireToken(runtime: Runtime, tokenId: number): Promise<Token> {
   const target = await runtime.target();
   for await (const token of target.tokens({ ids: [tokenId] })) return token;
@@ -178,14 +175,14 @@ function requestFor(
   return { scope: scopeLike(old), description: old.description, ...(isRole && { user: owner }), lifetime };
 }
 
-/** The scope of a token like the old one. `write` includes `read`; another word, as gateways have them, is kept as it is. */
+/** The scope of a token like the old one. `write` includes `read`; other words, as on gateways, stay. */
 function scopeLike(old: Token): string {
   const words = old.scope.split(' ');
   if (words.some((word) => word !== 'read' && word !== 'write')) return old.scope;
   return allowsWriting(old) ? 'write' : 'read';
 }
 
-/** How the new token was checked: by a request with it, or by reading it again in the database. */
+/** How the new token was checked: by a request with it, or by re-reading it in the database. */
 type Tried = 'accepted' | 'read_again';
 
 async function tryNew(
@@ -243,13 +240,13 @@ async function waitFor(
   }
 }
 
-/** Revokes the old token, with the new one where it may: the old one can be the credential of the context. */
+/** Revokes the old token, with the new one if it may: the old one can be the context's credential. */
 async function revokeOld(
   { runtime, flags, tokenId }: RotationRequest,
   done: { created: Token; output: string; tried: Tried; description: TargetDescription },
 ) {
   const { created, output, tried } = done;
-  // Whether the old token was the credential of the context.
+  // Whether the old token was the context's credential.
   const isOwn =
     done.description.credential === 'token' &&
     (await (await runtime.target()).ownTokenIds()).includes(tokenId);
@@ -267,7 +264,7 @@ async function revokeOld(
   return { created, tried, isOwn, revocation };
 }
 
-/** What failed after the new token was made: neither is revoked, unless only the record of it is missing. */
+/** The failure after the new token was created: neither is revoked, unless only its record is missing. */
 function bothValid(
   error: unknown,
   made: { readonly tokenId: number; readonly output: string; readonly description: TargetDescription },

@@ -24,36 +24,35 @@ import { selectTokens } from './token-selection.ts';
 
 /** What `tokens snapshot` prints with `--json`. */
 export interface SnapshotJson {
-  /** The new file. */
   readonly output: string;
   readonly at: string;
   /** The selection in words. */
   readonly selection: string;
   readonly tokens: number;
-  /** Why the account did not see all of the selection; null if it did. */
+  /** Why the account did not see the whole selection; null if it did. */
   readonly notSeen: string | null;
 }
 
 /** What `tokens diff` prints with `--json`. */
 export interface TokenDiffJson {
-  /** When each side was taken, and why its account did not see all; null if it did. */
+  /** When each side was taken, and why its account did not see everything; null if it did. */
   readonly before: { readonly at: string; readonly notSeen: string | null };
   readonly after: { readonly at: string; readonly notSeen: string | null };
   readonly selection: string;
-  /** Whether both sides know when tokens were last used; if not, nothing is newly used or idle. */
+  /** Whether both sides have the tokens' last uses; if not, nothing is newly used or idle. */
   readonly tellsUse: boolean;
   readonly changes: readonly ChangedToken[];
 }
 
 const MAX_TOKENS = 200_000;
 const MAX_BYTES = 256 * 1024 * 1024;
-/** The most tokens that are shown of each kind; --json has all. */
+/** The maximum number of tokens of each kind to show; --json has all. */
 const SHOWN = 50;
 
 const schema = z.strictObject({
   format: z.literal('tokenctl-tokens'),
   version: z.literal(1),
-  /** By the clock of the controller. */
+  /** By the controller's clock. */
   at: z.iso.datetime(),
   target: z.record(z.string(), z.string()),
   selection: z.string(),
@@ -141,9 +140,9 @@ function snapshotToken(token: Token): SnapshotToken {
 }
 
 /**
- * Compares a snapshot with a later one, or with the tokens as they are now.
- * @param request.idleFor In milliseconds, as of {@link compareTokens}.
- * @throws TokenctlError `configuration` for a file that is no snapshot; `usage` for snapshots of different
+ * Compares a snapshot with a later one, or with the current tokens.
+ * @param request.idleFor In milliseconds, as for {@link compareTokens}.
+ * @throws TokenctlError `configuration` for a file that is not a snapshot; `usage` for snapshots of different
  * controllers or selections; and as {@link selectTokens}.
  */
 export async function tokenDiffFlow(
@@ -215,7 +214,7 @@ const TITLES: Readonly<Record<TokenChange, string>> = {
 
 function diffDocument({ before, after, selection, tellsUse, changes }: TokenDiffJson): Document {
   const period = `from ${secondText(before.at)} to ${secondText(after.at)}`;
-  // Where an account saw only part, a token may have been there before, or be there still.
+  // If an account did not see everything, a token may have existed before, or may still exist.
   const titleOf = (change: TokenChange) =>
     change === 'new' && before.notSeen !== null
       ? 'Listed now, but not before'
@@ -254,7 +253,7 @@ function diffDocument({ before, after, selection, tellsUse, changes }: TokenDiff
 
 const NAMED_OWNERS = 10;
 
-/** The owners with the number of their tokens, the most first. */
+/** The owners with their number of tokens, in descending order. */
 function ownersText(tokens: readonly SnapshotToken[]): string {
   const counts = [...Map.groupBy(tokens, ({ user }) => user?.username ?? '(none)')]
     .map(([name, own]) => ({ name, count: own.length }))

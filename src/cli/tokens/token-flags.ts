@@ -10,7 +10,6 @@ import {
   selectorFlags,
 } from '../flags/flags.ts';
 
-/** The flags of `tokens list`. */
 export const listFlags = {
   ...selectorFlags,
   ...findingPolicyFlag,
@@ -39,13 +38,12 @@ export const listFlags = {
 
 export type ListFlags = FlagsOf<typeof listFlags>;
 
-/** What the flags parse to that select by the policy. */
+/** The parsed flags that select by the policy. */
 export type FindingFlags = Pick<ListFlags, 'finding' | 'policy'>;
 
-/** The flags of `tokens snapshot`, and of `tokens diff` for what it compares with now. */
+/** The flags of `tokens snapshot`, and of `tokens diff` for the current side. */
 export const snapshotFlags = { ...selectorFlags, ...findingPolicyFlag };
 
-/** The flags of `tokens rotate`. */
 export const rotationFlags = {
   output: string({ summary: 'The new file for the new token.', helpValue: 'FILE' }),
   consumer: string({

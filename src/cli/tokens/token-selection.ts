@@ -5,16 +5,16 @@ import type { Token } from '../../domain/token.ts';
 import { resolveSelection } from '../../operations/scope/resolve-names.ts';
 import type { FindingFlags } from './token-flags.ts';
 
-/** A selection of tokens, findings included, at the target of a run. */
+/** A selection of tokens, including findings, at the target of a run. */
 interface SelectedTokens {
   readonly selector: Selector;
-  /** The tokens themselves; nothing is read before they are asked for. */
+  /** The tokens; nothing is read before this is called. */
   readonly tokens: () => Rows<Token>;
 }
 
 /**
- * Resolves a selection with `--finding` for commands that only read. Throws as {@link resolveSelection};
- * `usage` for an unknown rule, `configuration` for an invalid policy.
+ * Resolves a selection with `--finding` for read-only commands. Throws as {@link resolveSelection}; `usage`
+ * for an unknown rule, `configuration` for an invalid policy.
  */
 export async function selectTokens(
   runtime: Runtime,

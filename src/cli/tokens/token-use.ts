@@ -3,7 +3,7 @@ import { contextOf } from '../../config/contexts.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
 import { shellWord } from '../../domain/remedies.ts';
 
-/** How to use a token in a context from now on; empty where there is nothing to do. */
+/** How to use a token in a context from now on; empty if there is nothing to do. */
 export function useText(
   { configuration }: Runtime,
   { name: label, file }: { name: string; file: string },

@@ -14,17 +14,15 @@ export type UserJson = Omit<User, 'created'>;
 /** What `users show` prints with `--json`. */
 export interface ShownUserJson extends Omit<ShownUser, 'user' | 'lastChange'> {
   readonly user: UserJson;
-  /** By the activity stream; null for none, and where it may not be read. */
+  /** From the activity stream; null for none, and if unreadable. */
   readonly lastChange: Date | null;
   readonly visibility: Visibility;
 }
 
-/** The JSON form of a user. */
 export function userToJson<Shown extends User>({ created: _, ...user }: Shown): Omit<Shown, 'created'> {
   return user;
 }
 
-/** Users as a command's result. */
 export function userListing(
   rows: AsyncIterable<ListedUser>,
 ): Listing<ListedUser, Omit<ListedUser, 'created'>> {
@@ -76,7 +74,6 @@ function roleText({ isSuperuser, isSystemAuditor }: User): string {
   return isSystemAuditor === true ? 'system auditor' : '';
 }
 
-/** Applications as a command's result. */
 export function applicationListing(
   rows: readonly ListedApplication[],
 ): Listing<ListedApplication, ListedApplication> {
@@ -95,7 +92,6 @@ export function applicationListing(
   });
 }
 
-/** What is known of a user, as a command's result. */
 export function shownUserResult(
   shown: ShownUser,
   description: Pick<TargetDescription, 'visibility' | 'sessionCache' | 'credential'>,
@@ -168,7 +164,7 @@ function accessTokensText({ total, write, neverExpire, expired }: ShownUser['acc
   return parts.length === 0 ? numberText(total) : `${numberText(total)} (${parts.join(', ')})`;
 }
 
-/** How many applications are named. */
+/** The maximum number of applications to name. */
 const MAX_NAMED = 5;
 
 function issuedText(groups: ShownUser['accessTokens']['byApplication']): string {
