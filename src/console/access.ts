@@ -4,27 +4,27 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `code`: the address of the terminal. `page`: files of the page, which hold nothing of a target. */
+    /** `code`: the URL printed in the terminal. `page`: the page's files, which contain no target data. */
     readonly open?: 'code' | 'page';
-    /** The route changes nothing, although its method is not GET: allowed with --read-only. */
+    /** The route is read-only, although its method is not GET: allowed with --read-only. */
     readonly readsOnly?: true;
   }
 }
 
-/** How long an address from the terminal can be opened. */
+/** How long a URL from the terminal can be opened. */
 const CODE_LIFETIME_MS = 5 * 60_000;
-/** The addresses and browsers at a time; the oldest is dropped. */
+/** The maximum number of URLs and of browsers at a time; the oldest is dropped. */
 const MAX_CODES = 5;
 const MAX_BROWSERS = 10;
 
-/** The name of the cookie: one for each port, since all ports of an address share their cookies. */
+/** The name of the cookie, different for each port, because all ports of a host share their cookies. */
 export function cookieName(host: string): string {
   return `tokenctl_console_${host.replace(/^.*:/, '')}`;
 }
 
-/** The header that carries the key of a page. Cookies are shared by all ports of an address, the key is not. */
+/** The header with the key of a page. All ports of a host share cookies, but not the key. */
 export const KEY_HEADER = 'x-console-key';
-/** The header of a request that the page makes by itself: it does not keep the console running. */
+/** The header of a request that the page makes on its own: it does not keep the console running. */
 const QUIET_HEADER = 'x-console-quiet';
 
 /** The secrets of one browser, as hashes. */
@@ -34,8 +34,9 @@ interface Browser {
 }
 
 /**
- * Who may use the console: a browser that opened an address from the terminal. An address holds a code that works once and
- * for five minutes. It is exchanged for a cookie that scripts cannot read and a key that only pages of this origin have.
+ * Decides who may use the console: a browser that opened a URL from the terminal. The URL contains a code
+ * that works once, within five minutes. It is exchanged for a cookie that scripts cannot read and a key that
+ * only pages of this origin have.
  */
 export class ConsoleAccess {
   #codes: { readonly hash: Buffer; readonly until: number }[] = [];
@@ -47,7 +48,6 @@ export class ConsoleAccess {
     this.#now = now;
   }
 
-  /** A new code, which works once. */
   newCode(): string {
     const code = secret();
     this.#codes = [...this.#codes, { hash: hashOf(code), until: this.#now() + CODE_LIFETIME_MS }].slice(
@@ -56,7 +56,7 @@ export class ConsoleAccess {
     return code;
   }
 
-  /** Exchanges a code for the secrets of a browser; null for one that is unknown, used or expired. */
+  /** Exchanges a code for a browser's secrets; null for an unknown, used or expired one. */
   redeem(code: string): { readonly cookie: string; readonly key: string } | null {
     const hash = hashOf(code);
     const matching = this.#codes.filter((each) => timingSafeEqual(each.hash, hash));
@@ -71,7 +71,7 @@ export class ConsoleAccess {
   isKnown(cookie: string, key: string): boolean {
     const given = { cookie: hashOf(cookie), key: hashOf(key) };
     return this.#browsers.some((browser) => {
-      // Both are compared, whatever the first comparison gave.
+      // Both are compared, whatever the first result is.
       const matches = [
         timingSafeEqual(browser.cookie, given.cookie),
         timingSafeEqual(browser.key, given.key),
@@ -90,10 +90,10 @@ function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** What requests are checked against. */
+/** The data for the checks of requests. */
 interface Checks {
   readonly access: ConsoleAccess;
-  /** The host and port in the address, once the console listens. */
+  /** The host and port of the URL, once the console listens. */
   readonly host: () => string;
   readonly readOnly: boolean;
   /** Called for each request of a user. */
@@ -101,8 +101,9 @@ interface Checks {
 }
 
 /**
- * Checks each request before anything else: the host against DNS rebinding, the origin and the fetch metadata against
- * other sites, the cookie and the key. With `readOnly`, routes that do not state that they only read are refused.
+ * Checks each request before anything else: the host against DNS rebinding, the origin and the fetch metadata
+ * against other sites, the cookie and the key. With `readOnly`, routes are refused unless they state that
+ * they are read-only.
  */
 export function checkRequests(app: FastifyInstance, { access, host, readOnly, onActivity }: Checks): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -128,7 +129,7 @@ function isRead({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The address of the terminal may be opened from outside, as a link; nothing else may. */
+/** The URL from the terminal may be opened from other sites, as a link; nothing else may. */
 function requireSameOrigin(request: FastifyRequest, own: string, open: 'code' | 'page' | undefined): void {
   const { origin } = request.headers;
   const site = request.headers['sec-fetch-site'];
@@ -162,7 +163,7 @@ function secureHeaders(reply: FastifyReply): void {
   });
 }
 
-/** A request that is refused before it is looked at, with its HTTP status. */
+/** A request that is refused before it is processed, with its HTTP status. */
 export class RequestRefused extends TokenctlError {
   readonly status: number;
 

@@ -1,29 +1,31 @@
-/** How long a page waits for contexts that were not asked before. */
+/** How long a page waits for contexts that were not queried before. */
 const SOON_MS = 1_000;
-/** When a context that failed is asked again. */
+/** When a failed context is queried again. */
 const ASK_AGAIN_MS = 15_000;
 
-/** What is known of a context. */
 export interface Answer<T> {
-  /** What it answered last, also while it is asked again; undefined where it has not, or failed. */
+  /** The last answer, even while it is queried again; undefined if there is none, or if the query failed. */
   readonly value: T | undefined;
-  /** Why it failed the last time; undefined if it did not. */
+  /** The last error; undefined without one. */
   readonly error: unknown;
-  /** For how many milliseconds it has not answered at all; null once it has, or failed. */
+  /** How long it has not answered at all, in milliseconds; null after an answer or a failure. */
   readonly waitsMs: number | null;
 }
 
-/** A context, and the question to it that is under way. */
+/** A context, and the query in progress. */
 interface Kept<T> {
   value: T | undefined;
   error: unknown;
-  /** By the monotonic clock; null while it is asked. */
+  /** By the monotonic clock; null during the query. */
   ended: number | null;
   asked: number;
   question: Promise<void>;
 }
 
-/** What contexts answer to one question. Each is asked once at a time, its answer is kept for a while, and no one waits for a slow one. */
+/**
+ * The contexts' answers to one query. Each context is queried once at a time, its answer is cached for a
+ * while, and no one waits for a slow one.
+ */
 export class Answers<T> {
   readonly #ask: (place: string) => Promise<T>;
   readonly #keptMs: number;
@@ -34,14 +36,14 @@ export class Answers<T> {
     this.#keptMs = keptMs;
   }
 
-  /** What is known; asks where nothing is, or what is known is old. */
+  /** The current answer; starts a query if there is none or it is too old. */
   of(place: string): Answer<T> {
     const { value, error, asked, ended } = this.#keptOf(place);
     const isKnown = ended !== null || value !== undefined || error !== undefined;
     return { value, error, waitsMs: isKnown ? null : performance.now() - asked };
   }
 
-  /** Waits for those that have not answered yet, each until a second after it was asked. */
+  /** Waits for contexts without an answer, each up to a second after its query. */
   async soon(places: readonly string[]): Promise<void> {
     await Promise.all(
       places.map(async (place) => {
@@ -58,7 +60,7 @@ export class Answers<T> {
     );
   }
 
-  /** The answer, however long it takes. Throws what the question throws. */
+  /** The answer, however long it takes. Throws what the query throws. */
   async whole(place: string): Promise<T> {
     const kept = this.#keptOf(place);
     if (kept.value === undefined) await kept.question;
@@ -66,12 +68,12 @@ export class Answers<T> {
     return kept.value;
   }
 
-  /** Asks these anew, other than those that are being asked. */
+  /** Queries these again, except those being queried. */
   again(places: readonly string[]): void {
     for (const place of places) if (this.#kept.get(place)?.ended != null) this.forget(place);
   }
 
-  /** Asks anew when it is needed. */
+  /** Queries again when needed. */
   forget(place?: string): void {
     if (place === undefined) this.#kept.clear();
     else this.#kept.delete(place);

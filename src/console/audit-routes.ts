@@ -15,10 +15,10 @@ import { auditsTogether } from './audits-together.ts';
 import type { Fleet } from './overview.ts';
 import type { Places } from './places.ts';
 
-/** The largest baseline in a request: some 300,000 findings. */
+/** The maximum baseline in a request: some 300,000 findings. */
 const MAX_BASELINE = 8 * 1024 * 1024;
 
-/** The reports of the command, and the baseline that it writes. */
+/** The command's reports, and the baseline that it writes. */
 const formats = {
   table: ['text/plain; charset=utf-8', 'txt'],
   json: ['application/json', 'json'],
@@ -32,7 +32,7 @@ const formatNames = Object.keys(formats) as (keyof typeof formats)[];
 const place = z.string().max(300);
 const baselineText = z.string().max(MAX_BASELINE);
 
-/** Serves the audits, their reports, and exceptions to propose. */
+/** Serves audits, their reports, and proposed exceptions. */
 export function serveAudits(
   app: FastifyInstance,
   {
@@ -119,7 +119,7 @@ const exceptionQuery = z.strictObject({
   reason: z.string().trim().min(1, 'explain the exception').max(1000),
 });
 
-/** An exception as the configuration has it: names mean exactly themselves. */
+/** An exception in the form of the configuration: names match exactly. */
 function exceptionText({ rule, user, application, until, reason }: z.infer<typeof exceptionQuery>): string {
   const exception = {
     ...(user !== undefined && { user: exactly(user) }),
@@ -131,7 +131,6 @@ function exceptionText({ rule, user, application, until, reason }: z.infer<typeo
   return stringify({ policy }, { defaultStringType: 'PLAIN', version: '1.1' });
 }
 
-/** The pattern that matches one name. */
 function exactly(text: string): string {
   return text.replaceAll(/[*?]/g, '\\$&');
 }

@@ -2,7 +2,6 @@ import { ruleNames } from '../domain/policy/policy.ts';
 import { severities } from '../domain/policy/rule.ts';
 import { type AuditRead, Counts, MAX_OF_RULE } from './audits.ts';
 
-/** The audits of several controllers as one. */
 export type AuditsTogether = ReturnType<typeof auditsTogether>;
 
 interface AuditAt {
@@ -10,7 +9,7 @@ interface AuditAt {
   readonly read: AuditRead;
 }
 
-/** Joins audits: what is counted and what is listed is of the same ones, and each finding names its context. */
+/** Joins audits: counts and lists are of the same ones, and each finding names its context. */
 export function auditsTogether(audits: readonly AuditAt[]) {
   const reads = audits.map(({ read }) => read);
   const ofEach = <T>(of: (read: AuditRead) => readonly T[]) =>
@@ -22,7 +21,7 @@ export function auditsTogether(audits: readonly AuditAt[]) {
     }, 0);
   const whole = (of: (read: AuditRead) => number) => sum(of) ?? 0;
   return {
-    /** When the oldest of them was made; null without any. */
+    /** When the oldest of them was made; null if there are none. */
     at: reads.map(({ at }) => at).sort((one, other) => one.getTime() - other.getTime())[0] ?? null,
     /** Why not all tokens of a context were audited. */
     incomplete: ofEach(({ incomplete }) => (incomplete === null ? [] : [{ text: incomplete }])),
@@ -41,9 +40,9 @@ export function auditsTogether(audits: readonly AuditAt[]) {
       ...{ place, found: summary.found, bySeverity: summary.bySeverity },
       byRule: Object.fromEntries(rules.map(({ rule, count }) => [rule, count])),
     })),
-    /** How it differs from the baseline, as the command says it; null without one. */
+    /** The difference from the baseline, as the command prints it; null without one. */
     trend: reads.flatMap(({ trend }) => trend ?? [])[0] ?? null,
-    /** Those that found the most come first. */
+    /** Rules with the most findings first. */
     rules: ruleNames
       .flatMap((name) => {
         const found = reads.flatMap(({ rules }) => rules.find(({ rule }) => rule === name) ?? []);
@@ -52,7 +51,7 @@ export function auditsTogether(audits: readonly AuditAt[]) {
         return {
           ...first,
           count: found.reduce((total, { count }) => total + count, 0),
-          // The version of a controller can make a rule graver.
+          // A controller's version can make a rule more severe.
           severity: found.map(({ severity }) => severity).sort(worstFirst)[0] ?? first.severity,
           owners: Counts.of(found.map(({ owners }) => owners)).most(),
           applications: Counts.of(found.map(({ applications }) => applications)).most(),
@@ -68,7 +67,7 @@ function worstFirst(one: AuditRead['rules'][number]['severity'], other: typeof o
   return severities.indexOf(other) - severities.indexOf(one);
 }
 
-/** The worst of each rule and state, the worst first, as they are of one audit. */
+/** The most severe findings of each rule and state, sorted as in a single audit. */
 function worstOf<Finding extends AuditRead['findings'][number]>(findings: readonly Finding[]): Finding[] {
   const sorted = findings.toSorted((one, other) => worstFirst(one.severity, other.severity));
   const counts = new Map<string, number>();

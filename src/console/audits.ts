@@ -10,19 +10,18 @@ import { trendText, Worst } from '../reports/audit/audit-result.ts';
 import { calendarPicture } from '../reports/audit/charts.ts';
 import { inTurns, type Places } from './places.ts';
 
-/** The findings of each rule that the page can list, of each state; the exports have all. */
+/** The maximum number of findings per rule and state that the page can list; the exports have all. */
 export const MAX_OF_RULE = 200;
-/** The findings that are gone since the baseline. */
+/** The maximum number of findings that are gone since the baseline. */
 const MAX_FIXED = 1_000;
-/** The owners and applications that are named, of each rule. */
+/** The maximum number of owners and applications to name per rule. */
 const MAX_NAMES = 30;
-/** Audits at a time: over REST each reads every token. */
+/** Concurrent audits: over REST each reads every token. */
 const AT_ONCE = 2;
 
-/** An audit of one context. */
 export type AuditRead = Awaited<ReturnType<typeof audited>>;
 
-/** The audits of the contexts, each made once and kept until it is asked for again or something changed. */
+/** The audits of the contexts, each made once and cached until it is requested again or something changed. */
 export class Audits {
   readonly #places: Places;
   readonly #kept = new Map<string, Promise<AuditRead>>();
@@ -32,13 +31,13 @@ export class Audits {
     this.#places = places;
   }
 
-  /** The next one is made anew. */
+  /** Makes a new one on the next request. */
   forget(place?: string): void {
     if (place === undefined) this.#kept.clear();
     else this.#kept.delete(place);
   }
 
-  /** The audit of a context. Throws what the audit throws, and tries again at the next call. */
+  /** The audit of a context. Throws what the audit throws; the next call tries again. */
   read(place: string): Promise<AuditRead> {
     const known = this.#kept.get(place);
     if (known !== undefined) return known;
@@ -48,7 +47,7 @@ export class Audits {
     return read;
   }
 
-  /** An audit that is compared with a baseline; not kept. */
+  /** An audit that is compared with a baseline; not cached. */
   compare(place: string, baseline: Baseline): Promise<AuditRead> {
     return this.#audit(place, baseline);
   }
@@ -91,7 +90,7 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined) {
     at: audit.now,
     incomplete: incompleteText(await runtime.description()),
     summary,
-    /** How it differs from the baseline, as the command says it; null without one. */
+    /** The difference from the baseline, as the command prints it; null without one. */
     trend: trendText(whole),
     rules: ruleNames
       .filter((rule) => byRule[rule] !== undefined)
@@ -103,12 +102,11 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined) {
           rule,
           count: byRule[rule] ?? 0,
           severity: summary.severities?.[rule] ?? severity,
-          /** Whether tokens can be selected by it. */
           selects: appliesTo === 'tokens',
           finds,
           matters,
           remedy,
-          /** How many exceptions the policy has for it. */
+          /** The number of its exceptions in the policy. */
           exceptions: exceptions.length,
           owners: ofRules.get(rule)?.owners ?? new Counts(),
           applications: ofRules.get(rule)?.applications ?? new Counts(),
@@ -139,14 +137,14 @@ function findingRow({ rule, severity, subject, message }: Finding, state: 'new' 
     severity,
     message,
     subject: subjectKey(subject),
-    /** Compared with the baseline; null without one. */
+    /** The state relative to the baseline; null without one. */
     state,
     owner: ownerOf(subject)?.username ?? null,
     tokenId: subject.kind === 'token' ? subject.token.id : null,
   };
 }
 
-/** The worst findings of each rule: whatever the page narrows its list to, it has the first of them. */
+/** The most severe findings of each rule, so that the page has the first ones for any filter. */
 class WorstByRule {
   readonly #ofRules = new Map<string, Worst>();
 
@@ -156,18 +154,17 @@ class WorstByRule {
     kept.add(finding);
   }
 
-  /** The worst first. */
+  /** Most severe first. */
   all(): Finding[] {
     const kept = [...this.#ofRules.values()].flatMap((worst) => worst.all());
     return kept.sort((one, other) => severities.indexOf(other.severity) - severities.indexOf(one.severity));
   }
 }
 
-/** How many findings there are of each name. */
+/** Number of findings by name. */
 export class Counts {
   readonly #counts = new Map<string, number>();
 
-  /** The sum of several. */
   static of(all: readonly Counts[]): Counts {
     const sum = new Counts();
     for (const each of all) for (const [name, count] of each.#counts) sum.add(name, count);
@@ -178,7 +175,7 @@ export class Counts {
     if (name !== undefined) this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
   }
 
-  /** The most frequent first. */
+  /** Most frequent first. */
   most() {
     return Array.from(this.#counts, ([name, count]) => ({ name, count }))
       .sort((one, other) => other.count - one.count)

@@ -11,14 +11,13 @@ import { shellWord } from '../domain/remedies.ts';
 import type { Work } from './operations.ts';
 import type { Places } from './places.ts';
 
-/** A change as its command: the flow that plans it, and how it is written in a terminal. */
+/** A change with its command: the flow that plans it, and its command line. */
 export interface Prepared extends Work {
-  /** The name of the command, where the request names another. */
+  /** The name of the command, if it differs from the request's. */
   readonly kind?: string;
   readonly command: string;
 }
 
-/** What a command line is made with. */
 export interface Preparing {
   readonly places: Pick<Places, 'startedWith'>;
   /** Whether it is only planned, and writes no file. */
@@ -27,10 +26,10 @@ export interface Preparing {
 
 export const pathSchema = z.string().min(1).max(1000);
 
-/** Which names a folder as well. */
+/** Also used as a folder name. */
 export const incidentId = z.string().regex(/^[\w-]{1,100}$/);
 
-/** What every request of a change has: the context, the reason and the ticket. */
+/** Common members of change requests: the context, the reason and the ticket. */
 export const account = {
   place: z.string().max(300),
   reason: z.string().max(1000).optional(),
@@ -40,13 +39,13 @@ export const account = {
 /** A query about one context. */
 export const placeQuery = z.object({ place: z.string().max(300) });
 
-/** Flags as they are typed, by name. One that is not given, off or empty is left out. */
+/** Typed flags by name. A flag that is absent, off or empty is omitted. */
 export type Typed = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 /** A flag of a form as the page shows it. */
 export type FormChoice = ReturnType<typeof choicesOf>[number];
 
-/** What the page shows of a form as check boxes. */
+/** The flags of a form that the page shows as check boxes. */
 export function choicesOf({ flags, fields }: Form) {
   return Object.entries(fields).flatMap(([name, { label, scopes, onFor = [] }]) =>
     label === undefined
@@ -55,11 +54,11 @@ export function choicesOf({ flags, fields }: Form) {
           /** The member of the request. */
           name: memberOf(name),
           label,
-          /** Whether `false` says something else than nothing. */
+          /** Whether `false` differs from an absent flag. */
           isSwitch: isSwitch(flags, name),
-          /** The members that select, with which it can be used; null for all. */
+          /** The selection members that it can be used with; null for all. */
           scopes: scopes?.map(memberOf) ?? null,
-          /** The members that select, with which it is on where nothing is chosen. */
+          /** The selection members for which it is on by default. */
           onFor: onFor.map(memberOf),
         },
   );
@@ -79,7 +78,7 @@ function schemaOf(flags: FlagInput, name: string): z.ZodType {
   return flag?.multiple === true ? z.array(z.string().min(1).max(300)).max(200) : pathSchema;
 }
 
-/** The flags of a form that a request has, as they are typed: paths in full. */
+/** A form's flags in a request, as typed, with absolute paths. */
 export function typedOf({ flags, fields }: Form, request: object, environment: Environment): Typed {
   const given = request as Typed;
   return Object.fromEntries(
@@ -101,9 +100,8 @@ function isSwitch(flags: FlagInput, name: string): boolean {
 }
 
 /**
- * A path as the command takes it: `~/` is the home folder, and what is relative starts in the folder that the console was
- * started in.
- *
+ * An absolute path: `~/` is the home folder, and relative paths start in the folder in which the console was
+ * started.
  * @throws TokenctlError `configuration`
  */
 export function pathOf(path: string, environment: Environment): string {
@@ -114,15 +112,15 @@ interface Request extends Preparing {
   /** The command with its arguments, as words of a shell. */
   readonly command: string;
   readonly typed: Typed;
-  /** What is shown instead of `typed`, where that is too long, and what it leaves out. */
+  /** Shown instead of a `typed` that is too long, with a note of what is omitted. */
   readonly shown?: Typed;
   readonly comment?: string | undefined;
   readonly request: Account & { readonly place: string };
 }
 
 /**
- * The command line of a request, and the flags that the command itself makes of it: by its own parser, with its own checks.
- *
+ * The command line of a request, and the flags that the command's own parser gets from it, with its own
+ * checks.
  * @returns The flags of the change, or of its dry run, which saves no plan.
  * @throws TokenctlError `usage` as the command does.
  */
@@ -155,7 +153,7 @@ function joined([flag, value]: Word): string {
   return value === undefined ? flag : `${flag}=${value}`;
 }
 
-/** A flag with its value; one that begins with a dash would be taken for a flag. */
+/** A flag with its value; a value that starts with a dash would be parsed as a flag. */
 function spaced([flag, value]: Word): string {
   if (value === undefined) return flag;
   return value.startsWith('-') ? `${flag}=${shellWord(value)}` : `${flag} ${shellWord(value)}`;
@@ -166,16 +164,16 @@ interface Account {
   readonly ticket?: string | undefined;
 }
 
-/** The reason and the ticket as flags; a blank one is left out. */
+/** The reason and the ticket as flags; a blank one is omitted. */
 function accountOf({ reason, ticket }: Account): Typed {
   return { reason: reason?.trim() === '' ? '' : reason, ticket: ticket?.trim() === '' ? '' : ticket };
 }
 
-/** A command line that means the same in a terminal: with what the console was started with. */
+/** A command line that has the same effect in a terminal, with the flags of the console. */
 export function line(
   words: readonly string[],
   given: Account & {
-    /** Undefined where the command has none. */
+    /** Undefined if the command has none. */
     readonly place?: string | undefined;
     readonly places: Pick<Places, 'startedWith'>;
     readonly comment?: string | undefined;
@@ -185,7 +183,7 @@ export function line(
   return [
     'tokenctl',
     ...words,
-    // The flag of the file names that context.
+    // The file's flag names that context.
     ...(place === undefined || place === DATABASE_FILE_CONTEXT ? [] : [`--context ${shellWord(place)}`]),
     ...wordsOf({}, accountOf(given)).map(spaced),
     ...places.startedWith,
@@ -193,7 +191,7 @@ export function line(
   ].join(' ');
 }
 
-/** Hours as an age of the command line: in minutes where they are not whole. */
+/** Hours as an age for the command line: in minutes if they are not whole. */
 export function ageText(hours: number): string {
   return Number.isInteger(hours) ? `${hours}h` : `${Math.max(1, Math.round(hours * 60))}m`;
 }

@@ -33,18 +33,18 @@ import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
 import { filterOf, filterSchema, flagsOf, type TokenFilter } from './tokens/token-filter.ts';
 
-/** The most ids that a request names; more are selected by criteria. */
+/** The maximum number of ids in a request; more are selected by criteria. */
 const MAX_IDS = 5_000;
-/** The most ids in a command to copy. */
+/** The maximum number of ids in a command to copy. */
 const MAX_IDS_SHOWN = 100;
 
-/** The most incidents that are closed with a case. */
+/** The maximum number of incidents that are closed with a case. */
 const MAX_ALONGSIDE = 50;
 
 /** The end of a lockdown, in hours. */
 const hours = z.number().positive().max(8_760);
 
-/** A change that the page asks for. Members that are flags of the command have their names, in camel case. */
+/** A change that the page requests. Members that are flags of the command have their names, in camel case. */
 export const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('tokens revoke'),
@@ -57,12 +57,12 @@ export const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('incident lockdown'),
     hours: hours.optional(),
-    /** The id that the plan on the page said: the same is confirmed. */
+    /** The id in the plan on the page, so that the same one is confirmed. */
     newIncident: z
       .string()
       .regex(/^inc-[0-9a-f]{8}$/)
       .optional(),
-    /** Kept with the case; no flag of the command. */
+    /** Stored with the case; not a flag of the command. */
     theft: theftSchema.optional(),
     ...account,
     ...membersOf(lockdownForm),
@@ -70,22 +70,22 @@ export const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('incident lift'),
     incident: z.string().max(100),
-    /** Not given, the users are as the last lift of it was begun. */
+    /** If absent, the last lift's choice applies. */
     keepDeactivated: z.boolean().optional(),
-    /** Incidents of accounts that belong to the case: they are closed with it, and their users stay deactivated. */
+    /** Incidents of accounts of the case: they are closed with it, and their users stay deactivated. */
     alongside: z.array(incidentId).max(MAX_ALONGSIDE).optional(),
     ...account,
   }),
   z.strictObject({
     kind: z.literal('incident extend'),
     incident: z.string().max(100),
-    /** Null until it is lifted by hand. */
+    /** Null until lifted manually. */
     hours: hours.nullable(),
     ...account,
   }),
   z.strictObject({
     kind: z.literal('tokens leases'),
-    /** Its id; null for all that are past their end, which are revoked. */
+    /** Its id; null for all due ones, which are revoked. */
     lease: z
       .string()
       .regex(/^[\w-]{1,100}$/)
@@ -98,24 +98,19 @@ export const requestSchema = z.discriminatedUnion('kind', [
   savedSchema,
 ]);
 
-/** A change that was asked for. */
 export type ChangeRequest = z.infer<typeof requestSchema>;
 
-/** What finds the ids of tokens by a filter that has no flag. */
+/** Finds the ids of tokens by a filter that has no flag. */
 type FindIds = (filter: TokenFilter) => Promise<readonly number[]>;
 
-/** What a request is prepared with. */
+/** The input for preparing a request. */
 export interface Preparation extends Preparing {
   readonly findIds: FindIds;
-  /** The environment is that of the console's process: for paths. */
+  /** For paths: the environment of the console's process. */
   readonly places: Pick<Places, 'environment' | 'startedWith'>;
 }
 
-/**
- * The flow of a command for a request.
- *
- * @throws TokenctlError `usage` as the command does for the same flags.
- */
+/** The flow of a command for a request. Throws `usage` as the command does for the same flags. */
 export async function prepare(request: ChangeRequest, preparation: Preparation): Promise<Prepared> {
   switch (request.kind) {
     case 'tokens revoke':
@@ -168,7 +163,7 @@ async function prepareLease(request: LeaseChange, preparation: Preparation): Pro
     plan: async ({ runtime }) => {
       const planned = await leaseChangeFlow({ runtime, flags });
       const { question } = planned;
-      // The command asks no one about another end: on a page, a click would be all there is.
+      // The command does not ask before moving an end. On a page, a single click would do it.
       return { ...planned, question: question === 'unneeded' ? { act: 'move its end', type: '' } : question };
     },
   };
@@ -232,10 +227,9 @@ async function prepareRevocation(request: Revocation, preparation: Preparation):
   };
 }
 
-/** A selection as flags. */
 interface Selected {
   readonly typed: Typed;
-  /** The part that is shown, and what it leaves out. */
+  /** The displayed part, with a note of what is omitted. */
   readonly shown?: Typed;
   readonly comment?: string;
 }

@@ -7,29 +7,28 @@ import type { Places } from './places.ts';
 
 interface ControllerPlace {
   readonly place: string;
-  /** How it reaches the controller; null where it did not answer, or not yet. */
+  /** How it reaches the controller; null if it did not answer, or not yet. */
   readonly via: 'database' | 'rest' | null;
   readonly address: string | null;
   readonly problem: Problem | null;
-  /** For how long it has not answered, in seconds; null once it has, or failed. */
+  /** How long it has not answered, in seconds; null after an answer or a failure. */
   readonly waits: number | null;
 }
 
 /** One controller, with all contexts of the console that reach it. */
 export interface Controller {
-  /** Its id of installation; null where the target states none, or did not answer. */
+  /** Its installation id; null if the target states none, or did not answer. */
   readonly installUuid: string | null;
   /** The context that sees and can do the most comes first. */
   readonly places: readonly ControllerPlace[];
 }
 
-/** What is known of a context. */
 type Known = Omit<Controller, 'places'> & ControllerPlace & { readonly rank: number };
 
-/** How long a description of a context is taken for true. */
+/** How long a context's description is cached. */
 const KEPT_MS = 60_000;
 
-/** Finds out which contexts of a console are the same controller, by its id of installation. */
+/** Determines which contexts of a console are the same controller, by installation id. */
 export class Controllers {
   readonly #places: Places;
   readonly #descriptions: Answers<TargetDescription>;
@@ -42,10 +41,7 @@ export class Controllers {
     );
   }
 
-  /**
-   * All contexts, those of one controller together, in the order of their first contexts. A context that does not answer soon is on
-   * its own until it does.
-   */
+  /** All contexts, grouped by controller, in order. One that does not answer soon is alone until then. */
   async all(): Promise<readonly Controller[]> {
     const names = await this.#places.names();
     await this.#descriptions.soon(names);
@@ -58,14 +54,14 @@ export class Controllers {
     }));
   }
 
-  /** The controller of a context, which is waited for. */
+  /** Waits for the controller of a context. */
   async of(place: string): Promise<Controller> {
     await this.#descriptions.whole(place).catch(() => undefined);
     const found = (await this.all()).find(({ places }) => places.some((each) => each.place === place));
     return found ?? { installUuid: null, places: [] };
   }
 
-  /** Asks all contexts anew. */
+  /** Queries all contexts again. */
   forget(): void {
     this.#descriptions.forget();
   }
@@ -86,7 +82,6 @@ export class Controllers {
   }
 }
 
-/** Serves which contexts are the same controller. */
 export function serveControllers(app: FastifyInstance, controllers: Controllers): void {
   app.get('/api/controllers', async () => ({ controllers: await controllers.all() }));
 }

@@ -11,9 +11,9 @@ import { line } from './command-line.ts';
 import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
 
-/** The runs of the history that are listed. */
+/** The maximum number of runs to list. */
 const MAX_RUNS = 100;
-/** The next due times of each job. */
+/** The number of next due times per job. */
 const NEXT_TICKS = 5;
 
 interface JobParts {
@@ -22,7 +22,7 @@ interface JobParts {
   readonly version: string;
 }
 
-/** Serves the jobs of the configuration with their history. A job can be run as a dry run, by the code of `jobs run`. */
+/** Serves the configured jobs with their history. A job can be dry-run, by the code of `jobs run`. */
 export function serveJobs(app: FastifyInstance, { places, operations, version }: JobParts): void {
   app.get('/api/jobs', () => places.anywhere((runtime) => jobsOf(runtime, places.contexts)));
   app.get('/api/jobs/run', ({ query }) => {
@@ -53,24 +53,23 @@ export function serveJobs(app: FastifyInstance, { places, operations, version }:
   });
 }
 
-/** The jobs of the configuration, and their history. */
 export type Jobs = Awaited<ReturnType<typeof jobsOf>>;
 
 async function jobsOf(runtime: Runtime, contexts: readonly string[]) {
-  // Without jobs there may be no ledger, which reading would create.
+  // Without jobs there may be no ledger, and reading would create it.
   const isEmpty = Object.keys(runtime.configuration.jobs).length === 0;
   const now = runtime.clock.now();
   const jobs = isEmpty ? [] : await jobStates(runtime);
   const runs = isEmpty ? [] : await jobHistory(runtime, { limit: MAX_RUNS });
   return {
-    /** What to say of the scheduler; null where one runs. */
+    /** The warning about the scheduler; null if one is running. */
     warning: jobs[0] === undefined ? null : schedulerText(jobs[0].scheduler),
     jobs: jobs.map((job) => jobRow(job, { now, contexts })),
     runs: runs.map(runRow),
   };
 }
 
-/** The name of the configuration, and the context. */
+/** The name in the configuration, and the context. */
 function partsOf(job: string): [string, string | undefined] {
   const at = job.indexOf('@');
   return at < 0 ? [job, undefined] : [job.slice(0, at), job.slice(at + 1)];
@@ -96,7 +95,6 @@ function jobRow(
     ticks,
     problem: problem?.message ?? null,
     last: last === null ? null : runRow(last),
-    /** Whether this console works in its context. */
     isHere: context === null || contexts.includes(context),
   };
 }

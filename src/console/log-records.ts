@@ -13,7 +13,7 @@ import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
 
 const MAX_RUNS = 500;
-/** The newest runs that a filter looks at: a log can have a million entries. */
+/** The maximum number of newest runs that a filter searches: a log can have a million entries. */
 const MAX_SEARCHED = 2_000;
 
 /** A verification of the whole audit log, and when it was made. */
@@ -21,14 +21,14 @@ interface Verification {
   /** RFC 3339: when it began. */
   readonly at: string;
   readonly seconds: number;
-  /** What holds; null if it does not. */
+  /** The verified log; null if it is broken. */
   readonly verified: VerifiedLog | null;
-  /** What that does not show, as `log verify` says it; null if nothing holds. */
+  /** What that does not show, as `log verify` says it; null if the log is broken. */
   readonly unproved: string | null;
   readonly problem: Problem | null;
 }
 
-/** The last verification of the log by this console. One is made at a time. */
+/** The last verification of the log by this console. Only one runs at a time. */
 class Verifier {
   readonly #places: Places;
   #running: Promise<Verification> | null = null;
@@ -38,7 +38,7 @@ class Verifier {
     this.#places = places;
   }
 
-  /** Verifies the log; with a checkpoint, also against that. A log that does not hold is a result. */
+  /** Verifies the log, and compares it with a checkpoint if given. A broken log is a result, not an error. */
   async verify(checkpoint: string | undefined): Promise<Verification> {
     while (this.#running !== null) {
       if (checkpoint === undefined) return await this.#running;
@@ -70,7 +70,7 @@ async function verification(runtime: Runtime, checkpoint: string | undefined): P
     const unproved = plainText(unprovedText(verified.entries, verified.checkpoint?.size ?? null));
     return { ...ended(), verified, unproved, problem: null };
   } catch (error) {
-    // What could not be verified says nothing about the log.
+    // A failed verification says nothing about the log.
     if (!(error instanceof TokenctlError) || error.code !== 'log_broken') throw error;
     return { ...ended(), verified: null, unproved: null, problem: problemOf(error) };
   }
@@ -80,7 +80,7 @@ const runStates = ['done', 'partly', 'refused', 'interrupted', 'unfinished', 'no
 
 const logQuery = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_RUNS).default(100),
-  /** An operation, or the beginning of its name. */
+  /** An operation, or a prefix of its name. */
   operation: z.string().max(60).optional(),
   since: z.coerce.date().optional(),
   state: z.enum(runStates).optional(),
@@ -88,7 +88,7 @@ const logQuery = z.object({
   text: z.string().max(200).optional(),
 });
 
-/** Serves the audit log: its runs, its state, and what proves it elsewhere. */
+/** Serves the audit log: its runs, its state, and proofs for readers without the log. */
 export function serveLog(app: FastifyInstance, places: Places): void {
   const verifier = new Verifier(places);
   app.get('/api/log', async ({ query }) => {
@@ -114,7 +114,7 @@ export function serveLog(app: FastifyInstance, places: Places): void {
 
 type Filter = z.infer<typeof logQuery>;
 
-/** The runs of the log that match, and its state. */
+/** The matching runs of the log, and its state. */
 export type Log = Awaited<ReturnType<typeof logOf>>;
 
 async function logOf(runtime: Runtime, filter: Filter, { last: verification }: Verifier) {
@@ -123,7 +123,6 @@ async function logOf(runtime: Runtime, filter: Filter, { last: verification }: V
   return { head: await log.head(), runs, searched, verification };
 }
 
-/** A run of the log with its entries. */
 export type LogRun = Awaited<ReturnType<typeof runOf>>;
 
 async function runOf(runtime: Runtime, run: string) {
@@ -135,7 +134,7 @@ async function runOf(runtime: Runtime, run: string) {
   return { account, sentence: runSentence(account), facts, entries };
 }
 
-/** The runs that match, the newest first, and how many were looked at if that is limited. */
+/** The matching runs, newest first, and how many were searched if that is limited. */
 async function runsOf(
   log: Awaited<ReturnType<Runtime['auditLog']>>,
   { limit, operation, since, state, text }: Filter,

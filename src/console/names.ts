@@ -7,39 +7,38 @@ import type { Controllers } from './controllers.ts';
 import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
 
-/** How long names are taken for true: a new user has no history worth a lockdown. */
+/** How long names are cached: a new user has no history that matters for a lockdown. */
 const KEPT_MS = 300_000;
-/** The names that are kept of a context. */
+/** The maximum number of cached names per context. */
 const MAX_NAMES = 20_000;
-/** The names that a form suggests at a time. */
+/** The maximum number of names that a form suggests. */
 const MAX_SUGGESTED = 12;
 
 const namesQuery = placeQuery.extend({
   kind: z.enum(['users', 'applications']),
-  /** A part of the name. */
   text: z.string().max(300).default(''),
 });
 
 const accountsQuery = z.object({
-  /** Without it, all controllers. */
+  /** Default: all controllers. */
   place: z.string().max(300).optional(),
   text: z.string().max(300),
 });
 
-/** The users of a context that are called so. */
+/** The users of a context with this name. */
 export interface AccountsRead {
   readonly place: string;
-  /** Null while they are read, and where they could not be. */
+  /** Null while they are read, and if they could not be. */
   readonly names: readonly string[] | null;
-  /** The name that is nearest to the text where no name has it; null without one. */
+  /** The nearest name if no name contains the text; null if there is none. */
   readonly near: string | null;
   /** Why they could not be read. */
   readonly problem: Problem | null;
 }
 
 /**
- * Serves the names of users and applications that forms suggest: those that begin with a text first, then those that contain it; and
- * the users of all controllers that are called so.
+ * Serves the names of users and applications that forms suggest: those that start with a text first, then
+ * those that contain it; and the users of all controllers with a name.
  */
 export function serveNames(
   app: FastifyInstance,
@@ -84,12 +83,12 @@ export function serveNames(
   });
 }
 
-/** The first of those that have a text in them. */
+/** The first names that contain a text. */
 function matching(names: readonly string[], text: string): readonly string[] {
   const wanted = text.trim().toLowerCase();
   const having = names.filter((name) => name.toLowerCase().includes(wanted));
   const isFirst = (name: string) => name.toLowerCase().startsWith(wanted);
-  // A short name would never come up among many longer ones that begin the same.
+  // A short name would otherwise be hidden by many longer ones with the same prefix.
   const firsts = having.filter(isFirst).toSorted((one, other) => one.length - other.length);
   const ordered = [...firsts, ...having.filter((name) => !isFirst(name))];
   return ordered.slice(0, MAX_SUGGESTED);

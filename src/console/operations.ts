@@ -11,13 +11,13 @@ import { type ChangeOutcome, outcomeOf } from './outcome.ts';
 import type { Opened, Places } from './places.ts';
 import { type ShownPart, shownDocument } from './shown-document.ts';
 
-/** How an operation ended, or a plan that was only looked at. */
+/** How an operation ended, or a plan that was only viewed. */
 export interface Ended {
-  /** As the command prints it with --json. */
+  /** The output of the command with --json. */
   readonly json: unknown;
-  /** As the command prints it. */
+  /** The output of the command. */
   readonly text: string;
-  /** The same as data, for a page that lays it out; null where the command prints a text of its own. */
+  /** The same as data, for a page that lays it out; null if the command prints a verbatim text. */
   readonly document: readonly ShownPart[] | null;
   readonly failure: Problem | null;
 }
@@ -29,14 +29,13 @@ export interface Problem {
   readonly hint: string | null;
 }
 
-/** One change from its plan to its report. */
+/** A change from its plan to its report. */
 export interface OperationState {
   readonly id: string;
   /** The name of the command: `tokens revoke`. */
   readonly kind: string;
-  /** The context; null for what is in none, or in several. */
+  /** The context; null for a change in none or several. */
   readonly place: string | null;
-  /** The command that does the same. */
   readonly command: string;
   readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'canceled';
   readonly began: string;
@@ -44,7 +43,7 @@ export interface OperationState {
   readonly asked: ReturnType<typeof askedOf> | null;
   readonly progress: (Progress & { readonly verb: string }) | null;
   readonly result: Ended | null;
-  /** How the work ended, by the audit log; null until it did. */
+  /** The result according to the audit log; null until the work has ended. */
   readonly outcome: ChangeOutcome | null;
   /** Why it did not begin. */
   readonly failure: Problem | null;
@@ -53,7 +52,7 @@ export interface OperationState {
   readonly isInPart: boolean;
 }
 
-/** What a change is planned with. */
+/** The input for planning a change. */
 export interface Run {
   readonly runtime: Runtime;
   /** Adds a line to the notices of the operation. */
@@ -70,26 +69,26 @@ export interface Work {
 
 /** How long a plan can be confirmed. */
 const ANSWER_WITHIN_MS = 10 * 60_000;
-/** The operations that are kept; the oldest that ended is dropped. */
+/** The maximum number of operations kept; the oldest ended one is dropped. */
 const MAX_KEPT = 50;
-/** The operations that have not ended. */
+/** The maximum number of operations that have not ended. */
 const MAX_OPEN = 8;
 const MAX_NOTICES = 20;
 
 interface Kept {
   state: OperationState;
-  /** What it waits for, and when that ends. */
+  /** What it waits for, and the timeout. */
   waiting: { readonly step: Waiting<unknown>; readonly late: NodeJS.Timeout } | null;
   readonly watchers: Set<() => void>;
-  /** What is under way. */
+  /** The work in progress. */
   settled: Promise<void>;
   /** Open until it has ended. */
   close: () => Promise<void>;
 }
 
 /**
- * The changes of a console. Each is planned by the flow of its command, with the browser in place of the terminal: the plan is kept
- * until it is confirmed, and then carried out. It does not depend on the connection.
+ * The changes of a console. Each is planned by the flow of its command, with the browser instead of the
+ * terminal: the plan is kept until it is confirmed, and then carried out, independently of the connection.
  */
 export class Operations {
   readonly #places: Places;
@@ -102,8 +101,7 @@ export class Operations {
 
   /**
    * Begins an operation; its plan comes with a later state.
-   *
-   * @throws TokenctlError `busy` with too many of them, or at the end of the console.
+   * @throws TokenctlError `busy` with too many of them, or while the console stops.
    */
   begin(options: Work & { kind: string; place: string | null; command: string }): OperationState {
     const { flags, plan, ...facts } = options;
@@ -133,7 +131,7 @@ export class Operations {
     return kept.state;
   }
 
-  /** All that are kept, the newest first. */
+  /** All operations, newest first. */
   all(): readonly OperationState[] {
     return [...this.#kept.values()].map(({ state }) => state).reverse();
   }
@@ -143,16 +141,15 @@ export class Operations {
     return this.#find(id).state;
   }
 
-  /** Whether a change is under way, so that the console must not end. */
+  /** Whether a change is in progress, so that the console must not stop. */
   get isWorking(): boolean {
     return this.all().some(({ state }) => state === 'working');
   }
 
   /**
    * Confirms the plan of an operation.
-   *
-   * @throws TokenctlError `not_found`; `not_confirmed` if the answer is not the one asked for, or of another plan: it can
-   * be given again.
+   * @throws TokenctlError `not_found`; `not_confirmed` if the answer is wrong or for another plan: it can be
+   * given again.
    */
   confirm(id: string, given: { readonly digest: string; readonly answer: string }): OperationState {
     const kept = this.#find(id);
@@ -179,21 +176,21 @@ export class Operations {
     return kept.state;
   }
 
-  /** Drops a plan that was not confirmed. @throws TokenctlError `not_found` */
+  /** Drops an unconfirmed plan. @throws TokenctlError `not_found` */
   cancel(id: string): OperationState {
     const kept = this.#find(id);
     this.#drop(kept, 'Canceled. Nothing was changed');
     return kept.state;
   }
 
-  /** Calls back after each change of a state; returns what ends that. @throws TokenctlError `not_found` */
+  /** Calls back after each state change; returns what stops that. @throws TokenctlError `not_found` */
   watch(id: string, onChange: () => void): () => void {
     const { watchers } = this.#find(id);
     watchers.add(onChange);
     return () => watchers.delete(onChange);
   }
 
-  /** Drops all plans that were not confirmed, and waits for what is under way. */
+  /** Drops all unconfirmed plans, and waits for work in progress. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const kept of this.#kept.values()) this.#drop(kept, ENDED);
@@ -268,7 +265,7 @@ export class Operations {
     else this.#change(kept, { state: 'asking', asked: askedOf(step.asked) });
   }
 
-  /** Drops the plan that waits for an answer, if one does: no failure of the operation. */
+  /** Drops the plan that waits for an answer, if any; this is not a failure of the operation. */
   #drop(kept: Kept, why: string): void {
     if (kept.waiting === null) return;
     clearTimeout(kept.waiting.late);
@@ -282,15 +279,15 @@ export class Operations {
   }
 }
 
-/** Why a plan is dropped at the end of the console. */
+/** Why a plan is dropped when the console stops. */
 const ENDED = 'The console ended. Nothing was changed';
 
-/** What is planned, as the command prints it, also with --json and as data; and what to type. */
+/** The plan as the command prints it, also with --json and as data; and what to type. */
 function askedOf({ plan: document, act, type, lift, json = null }: Asked) {
   const plan = documentText(document);
-  /** Names the plan: the answer has to come with it. */
+  /** Identifies the plan: the answer must include it. */
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
-  /** `lift` is what a lift is for; null for any other change. */
+  /** `lift` is the purpose of a lift; null for any other change. */
   return { plan, json, act, type, digest, document: shownDocument(document), lift: lift ?? null };
 }
 

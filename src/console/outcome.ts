@@ -4,15 +4,15 @@ import { objectsIn } from '../operations/journal/journal.ts';
 import type { RunAccount } from '../operations/journal/run-account.ts';
 import type { Report } from '../reports/result.ts';
 
-/** The states of runs, the worst first. */
 const WORST_FIRST = ['unfinished', 'interrupted', 'refused', 'partly', 'done', 'noted'] as const;
 
-/** How a change ended, in the words of the audit log; `not_read` where its record could not be read. */
+/** The result of a change, in the terms of the audit log; `not_read` if its record could not be read. */
 export type ChangeOutcome = RunAccount['state'] | 'not_read';
 
 /**
- * How a change ended, by its own record: the log counts ways in that were left open, or not checked, which the report of a step
- * that was done does not. The worst of its runs counts; without a run, the report says whether anything is left.
+ * The result of a change from its own record: unlike the report of a completed step, the log counts access
+ * paths that were left open or not checked. The worst of its runs counts; without a run, the report says
+ * whether anything is left.
  */
 export async function outcomeOf(
   runtime: Pick<Runtime, 'auditLog'>,

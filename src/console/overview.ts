@@ -18,7 +18,6 @@ import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
 import { ruleOf } from './saved-plans.ts';
 
-/** What is known of a context. */
 export type Overview = Awaited<ReturnType<typeof overviewOf>>;
 
 async function overviewOf(runtime: Runtime, place: string) {
@@ -36,13 +35,13 @@ async function overviewOf(runtime: Runtime, place: string) {
     ownToken,
     warnings,
     visibility: found.visibility.kind,
-    // Of a standby, the warnings say it.
+    // For a standby, the warnings say it.
     incomplete: found.standby === undefined ? incompleteText(found) : null,
-    /** Why this account may not lock down anybody, as far as that is known before it is tried; null where nothing is. */
+    /** Why this account may not lock down anyone, as far as known in advance; null if nothing is known. */
     lockdownRefusal: lockdownRefusalOf(await runtime.description()),
-    /** Why a measure of a lockdown is not possible through this context, by its member of the form; those that are possible are absent. */
+    /** The impossible measures of a lockdown in this context, by form member, with the reason. */
     measureGaps: measureGapsOf(target, found),
-    /** What a revocation through this context cannot do, by the member of its form, with the reason. */
+    /** What a revocation in this context cannot do, by form member, with the reason. */
     revocationGaps: revocationGapsOf(target),
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
@@ -98,7 +97,7 @@ function lockdownRefusalOf(description: TargetDescription): Problem | null {
   }
 }
 
-/** The settings; where they cannot be read, why not. */
+/** The settings; if they are unreadable, the reason. */
 async function settingsOf(runtime: Runtime) {
   try {
     return { settings: await (await runtime.target()).settings.read(), settingsProblem: null };
@@ -108,30 +107,30 @@ async function settingsOf(runtime: Runtime) {
   }
 }
 
-/** How long what was read of a context is taken for true, unless it is asked for again. */
+/** How long a context's data is cached, unless it is requested again. */
 const KEPT_MS = 60_000;
-/** Contexts that are read at a time: one that is slow must not keep the others. */
+/** Contexts that are read at a time: a slow one must not block the others. */
 const AT_ONCE = 16;
 /** With more controllers, the page has a line for each, without a calendar. */
 const MOST_CALENDARS = 3;
 const DAYS_OF_WEEK = 7;
 const DAYS_OF_MONTH = 30;
 
-/** What a context told, or why it did not; neither while it is waited for. */
+/** A context's answer or error; neither while waiting for it. */
 interface Told<T> {
   readonly value: T | null;
   readonly problem: Problem | null;
-  /** For how long it has not answered, in seconds; null once it has, or failed. */
+  /** How long it has not answered, in seconds; null after an answer or a failure. */
   readonly waits: number | null;
 }
 
-/** One controller as the overview shows it, by the context that sees the most of it. */
+/** A controller as the overview shows it, in the context that sees the most of it. */
 export type FleetRow = Awaited<ReturnType<Fleet['rows']>>[number];
 
 interface Asked {
-  /** The context through which its controller is asked, instead of the one that sees the most. */
+  /** The context to use for its controller, instead of the one that sees the most. */
   readonly through?: string | undefined;
-  /** Whether what is known is too old: it is asked again. */
+  /** Whether cached data is too old and must be re-read. */
   readonly anew: boolean;
 }
 
@@ -143,7 +142,7 @@ const askedQuery = z.object({
     .transform((given) => given === 'true'),
 });
 
-/** All controllers at a glance. Each is read on its own: what is slow keeps nothing else. */
+/** An overview of all controllers. Each is read separately: a slow one does not block the others. */
 export class Fleet {
   readonly #controllers: Controllers;
   readonly #contexts: Answers<Overview>;
@@ -167,33 +166,33 @@ export class Fleet {
     this.#contexts = asked(overviewOf);
     this.#incidents = asked(incidentList);
     this.#lifetimes = asked(lifetimesOf);
-    // The audits keep what they read, and take turns of their own.
+    // The audits cache what they read, and have their own queue.
     this.#audits = new Answers((place) => audits.read(place), KEPT_MS);
   }
 
-  /** What is read again when it is asked for. */
+  /** Reads it again on the next request. */
   forget(place?: string): void {
     for (const answers of [this.#contexts, this.#incidents, this.#lifetimes, this.#audits])
       answers.forget(place);
   }
 
-  /** The incidents of all controllers, as far as they answered by now. */
+  /** The incidents of all controllers that have answered. */
   async incidents(asked: Asked) {
     return await this.#each(this.#incidents, asked);
   }
 
-  /** The leases and sunsets of all controllers, as far as they answered by now. */
+  /** The leases and sunsets of all controllers that have answered. */
   async lifetimes(asked: Asked) {
     return await this.#each(this.#lifetimes, asked);
   }
 
   /**
-   * The findings of all controllers that answered by now, which are those of the overview, and which did not; of one context, all of
-   * it, however long that takes.
+   * The findings of all controllers that have answered, the same as in the overview, and the missing ones;
+   * for one context, all of it, however long that takes.
    */
   async audits(only: string | undefined) {
     if (only !== undefined) {
-      // One that failed is tried again.
+      // A failed one is retried.
       this.#audits.again([only]);
       return { ...auditsTogether([{ place: only, read: await this.#audits.whole(only) }]), readings: [] };
     }
@@ -206,7 +205,7 @@ export class Fleet {
     };
   }
 
-  /** What each controller answered to a question by now. */
+  /** Each controller's answer to a query so far. */
   async #each<T>(answers: Answers<T>, { through, anew }: Asked) {
     const controllers = (await this.#controllers.all()).flatMap(({ places }) => {
       const all = places.map(({ place }) => place);
@@ -224,7 +223,7 @@ export class Fleet {
     }));
   }
 
-  /** One line a controller, with what is known by now; those that do not answer soon are not waited for. */
+  /** One line per controller, with the data so far. Controllers that do not answer soon are skipped. */
   async rows(only: string | undefined) {
     const controllers = (await this.#controllers.all()).filter(
       ({ places }) => only === undefined || places.some(({ place }) => place === only),
@@ -235,12 +234,11 @@ export class Fleet {
       if (first === undefined) return [];
       const { place } = first;
       const context = toldOf(this.#contexts.of(place), (value) => value);
-      // What cannot be reached is not asked further; its incidents are in the audit log.
+      // An unavailable controller is not queried further; its incidents are in the audit log.
       const isReached = context.value !== null;
       return [
         {
           place,
-          /** The other contexts of the same controller. */
           others: rest.map((each) => each.place),
           context,
           incidents: context.waits === null ? toldOf(this.#incidents.of(place), openOf) : NOTHING,
@@ -265,7 +263,6 @@ function toldOf<From, To>({ value, error, waitsMs }: Answer<From>, shown: (value
   };
 }
 
-/** The incidents that are not lifted. */
 function openOf({ incidents, unread }: IncidentList) {
   const open = incidents.filter(({ state }) => state !== 'lifted');
   return {
@@ -273,7 +270,7 @@ function openOf({ incidents, unread }: IncidentList) {
     isUnread: unread !== null,
     open: open.map(({ id, selection, holds, isOverdue, since, accessPaths }) => ({
       ...{ id, selection, holds, isOverdue, since },
-      /** How many ways in were not checked. */
+      /** Number of access paths that were not checked. */
       unchecked: accessPaths.filter(({ state }) => state === 'not_checked').length,
     })),
   };
@@ -288,26 +285,26 @@ function auditOf(
     calendar?.days.slice(0, days).reduce((sum, { tokens }) => sum + tokens, 0) ?? 0;
   return {
     ...{ at, incomplete, kinds, found, bySeverity, tokensRead },
-    /** How many rules were not checked. */
+    /** Number of rules that were not checked. */
     notChecked: notChecked.length,
-    /** How many tokens expire within a week, and within 30 days; null where the audit does not count it. */
+    /** Number of tokens that expire within a week, and within 30 days; null if not counted. */
     expiring: calendar && {
       week: within(DAYS_OF_WEEK),
       month: within(DAYS_OF_MONTH),
-      /** The first day (UTC) that these no longer count. */
+      /** The first day (UTC) that is not counted. */
       until: calendar.days[DAYS_OF_MONTH]?.day,
     },
     calendar: withCalendar ? calendar : null,
   };
 }
 
-/** What directories said of the owner of tokens. */
+/** The directories' answers about the owner of tokens. */
 export interface OwnerRead {
-  /** A sentence each. */
+  /** One sentence each. */
   readonly lines: readonly string[];
 }
 
-/** Serves what is known of one context, of all controllers at a glance, and of one owner of tokens. */
+/** Serves the data of one context, the overview of all controllers, and the data of one token owner. */
 export function serveFleet(
   app: FastifyInstance,
   { places, fleet }: { readonly places: Places; readonly fleet: Fleet },

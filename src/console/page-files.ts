@@ -2,18 +2,16 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { type BuiltFile, BuiltFiles } from '@tokenctl/common/network/built-files.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
-/** The built page: seen from this file, which is bundled into a folder of `dist`, or is in `src/console`. */
+/** The built page, relative to this file, which is bundled into a folder of `dist`, or in `src/console`. */
 const FOLDERS = ['../web-console/', '../../dist/web-console/'].map((path) => new URL(path, import.meta.url));
 
-/** The addresses of the page's own views: each is the same document, which says of any other address that it has no such page. */
+/** The paths of the page's views, all with the same document; it reports any other path as missing. */
 const VIEWS =
   '/ /theft /tokens /incidents /case /investigation /audit /lifetimes /log /jobs /operations /plans /help'.split(
     ' ',
   );
 
-/**
- * Serves the page. Its files hold nothing of a target: only the requests of the page are checked for the cookie and the key.
- */
+/** Serves the page. Its files contain no target data: only the page's requests require cookie and key. */
 export function servePage(app: FastifyInstance): void {
   const files = new BuiltFiles(FOLDERS, 'index.html');
   const send = (reply: FastifyReply, file: BuiltFile | null) => {
@@ -33,7 +31,7 @@ export function servePage(app: FastifyInstance): void {
     if (!(headers.accept ?? '').includes('text/html')) throw notFound();
     return send(reply.code(404), files.find('index.html', headers['accept-encoding']));
   });
-  // Of the requests of the page, none is answered without the cookie and the key.
+  // No request of the page is answered without the cookie and the key.
   app.get('/api/*', () => {
     throw notFound();
   });

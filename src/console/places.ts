@@ -7,52 +7,48 @@ import { absolutePath, type Environment } from '../config/paths.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { Answers } from './answers.ts';
 
-/** How a piece of work is opened. */
 interface OpenOptions {
   readonly progress?: ShowProgress;
-  /** Whether it changes anything. */
   readonly changes?: boolean;
   readonly notify?: (line: string) => void;
 }
 
-/** A runtime, and what closes it. */
+/** A runtime, and the function that closes it. */
 export interface Opened {
   readonly runtime: Runtime;
   readonly close: () => Promise<void>;
 }
 
-/** The contexts of a console, and the work in them. Each piece of work has a runtime of its own, as a command has. */
+/** The contexts of a console, and work in them. Each piece of work has its own runtime, like a command. */
 export interface Places {
-  /** The variables of the console's process. */
+  /** The environment variables of the console's process. */
   readonly environment: RuntimeOptions['environment'];
-  /** The files that the console was started with, as flags of any other command: none without such flags. */
+  /** The files that the console was started with, as flags of any other command; empty without such flags. */
   readonly startedWith: readonly string[];
   /**
-   * The names of the contexts; for a platform, of its components (`NAME/gateway`, `NAME/controller`). One that does not say soon
-   * whether it is a platform is waited for no longer: it has its own name until then.
+   * The names of the contexts; for a platform, of its components (`NAME/gateway`, `NAME/controller`).
+   * Contexts that do not soon say whether they are a platform have their own name until then.
    */
   names(): Promise<readonly string[]>;
-  /** The contexts that have not said yet whether they are a platform. */
+  /** The contexts that have not yet said whether they are a platform. */
   unnamed(): readonly string[];
   /**
    * Works in one of them.
-   *
-   * @throws TokenctlError `not_found` for a name that is not one of `names`, and whatever the work throws.
+   * @throws TokenctlError `not_found` for a name that is not in `names`, and whatever the work throws.
    */
   work<T>(place: string, work: (runtime: Runtime) => Promise<T>, options?: OpenOptions): Promise<T>;
-  /** Works with the configuration and the audit log, in no place. */
+  /** Works with the configuration and the audit log, without a context. */
   anywhere<T>(work: (runtime: Runtime) => Promise<T>, options?: OpenOptions): Promise<T>;
   /**
-   * Opens one of them, or none with null, until it is closed.
-   *
-   * @throws TokenctlError `not_found` for a name that is not one of `names`.
+   * Opens a context, or none for null, until it is closed.
+   * @throws TokenctlError `not_found` for a name that is not in `names`.
    */
   open(place: string | null, options?: OpenOptions): Opened;
-  /** The contexts of the configuration that the console was started with. */
+  /** The configured contexts that the console was started with. */
   readonly contexts: readonly string[];
 }
 
-/** Runs pieces of work, at most so many at a time and in the order in which they came. */
+/** Runs pieces of work with limited concurrency, in the order they arrive. */
 export function inTurns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -69,7 +65,6 @@ export function inTurns(most: number): <T>(work: () => Promise<T>) => Promise<T>
   };
 }
 
-/** Which contexts, and what with. */
 export interface PlacesOptions {
   readonly flags: SettingFlags;
   readonly allContexts: boolean;
@@ -77,11 +72,7 @@ export interface PlacesOptions {
   readonly version: string;
 }
 
-/**
- * The contexts that the flags select.
- *
- * @throws TokenctlError `configuration`, `not_found`
- */
+/** The contexts that the flags select. Throws `configuration`, `not_found`. */
 export async function openPlaces(options: PlacesOptions): Promise<Places> {
   const { flags, environment, version } = options;
   function openIn(place: string | null, more: OpenOptions = {}): Opened {
@@ -111,7 +102,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
     const several = resolveContexts(configuration, options.allContexts);
     return several ?? [contextOf(configuration).name];
   });
-  /** The components of each platform. A context does not become another kind of target. */
+  /** The components of each platform. A context's kind of target does not change. */
   const components = new Answers<readonly Component[]>(
     (context) => workIn(context, (runtime) => runtime.components()),
     Number.POSITIVE_INFINITY,
@@ -120,7 +111,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
   async function names(): Promise<readonly string[]> {
     await components.soon(contexts);
     return contexts.flatMap((context) => {
-      // What keeps a context from answering is told where it is shown.
+      // A context's error is shown where the context is.
       const { value: found = [] } = components.of(context);
       return found.length < 2 ? [context] : found.map((component) => `${context}/${component}`);
     });
@@ -153,7 +144,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
   };
 }
 
-/** The flags with a file: its path in full, since another terminal may be in another folder. */
+/** The flags with a file, with absolute paths: another terminal may be in another folder. */
 function filesAsFlags(
   { config, logFile, databaseFile }: SettingFlags,
   environment: Environment,

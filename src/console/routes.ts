@@ -27,7 +27,6 @@ import { filterOf, filterSchema, pageSchema } from './tokens/token-filter.ts';
 import { type TokenTable, waitingReading } from './tokens/token-table.ts';
 import { serveValues } from './tokens/token-values.ts';
 
-/** What the routes work with. */
 export interface ConsoleParts {
   readonly places: Places;
   readonly readOnly: boolean;
@@ -60,7 +59,6 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   serveJobs(app, parts);
 }
 
-/** What the console is. */
 export type Facts = Awaited<ReturnType<typeof factsOf>>;
 
 async function factsOf(
@@ -70,12 +68,12 @@ async function factsOf(
   const { auditLog } = configuration;
   return {
     version,
-    /** The folder with the pages of the documentation. */
+    /** The folder of the documentation. */
     docs: join(root, 'docs'),
     readOnly,
     operator,
     places: await places.names(),
-    /** Contexts that have not said yet whether they are a platform: their components may be named later. */
+    /** Contexts that have not yet said whether they are a platform: their components may be named later. */
     unnamed: places.unnamed(),
     startedWith: places.startedWith,
     requireReason: auditLog.requireReason === true,
@@ -89,7 +87,7 @@ function serveTokens(app: FastifyInstance, parts: ConsoleParts): void {
   app.get('/api/tokens', async ({ query }) => {
     const filter = filterSchema.parse(query);
     const known = await places.names();
-    // Each controller once: through the context that sees the most.
+    // Each controller once, in the context that sees the most.
     const best = (await controllers.all()).flatMap(({ places: [first] }) => first ?? []);
     const answered = best.filter(({ waits }) => waits === null).map(({ place }) => place);
     const wanted = filter.place ?? answered;
@@ -98,7 +96,7 @@ function serveTokens(app: FastifyInstance, parts: ConsoleParts): void {
       throw new TokenctlError('not_found', `This console has no context "${unknown}"`);
     const page = await tokens.page(filterOf(filter, wanted), pageSchema.parse(query));
     if (filter.place !== undefined) return page;
-    // Contexts that have not answered yet: what they have is not among the tokens.
+    // Contexts that have not answered yet: their tokens are missing.
     const waiting = best.flatMap(({ place, waits }) => (waits === null ? [] : waitingReading(place, waits)));
     return { ...page, readings: [...page.readings, ...waiting] };
   });
@@ -114,7 +112,7 @@ function serveTokens(app: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-/** What was read of these contexts, or of all, is read again when it is asked for. */
+/** Reads the data of these contexts, or of all, again on the next request. */
 function forget({ tokens, audits, fleet }: ConsoleParts, places: readonly string[] | undefined): void {
   for (const place of places ?? [undefined]) {
     tokens.forget(place);
@@ -125,9 +123,9 @@ function forget({ tokens, audits, fleet }: ConsoleParts, places: readonly string
 
 const LOOKED_AT = 'This is the plan. Nothing has been changed yet.';
 
-/** The least time between two events of an operation. */
+/** The minimum time between two events of an operation. */
 const TELL_EVERY_MS = 250;
-/** A comment keeps the connection from being taken for a dead one. */
+/** A comment keeps the connection from being considered dead. */
 const HEARTBEAT_MS = 15_000;
 
 function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
@@ -158,7 +156,7 @@ function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
       if (ended === null) return;
       stop();
       if (state === 'canceled') return;
-      // What other contexts of the same controller read is out of date as well.
+      // The data of other contexts of the same controller is outdated as well.
       forget(parts, [place]);
       void controllers.of(place).then((changed) =>
         forget(
@@ -193,7 +191,7 @@ function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
     const tell = () => {
       timer = undefined;
       const state = operations.all().find((each) => each.id === id);
-      // It ended, and made room for others before this could be told: the page reads that it is gone.
+      // It ended, and was dropped before this event: the page reads that it is gone.
       if (state === undefined) return end();
       response.write(`data: ${JSON.stringify(state)}\n\n`);
       if (state.ended !== null) end();

@@ -20,7 +20,7 @@ import { account, commandOf, type Prepared, type Preparing, pathOf, pathSchema }
 import { endedOf } from './operations.ts';
 import type { Places } from './places.ts';
 
-/** A saved plan that is carried out: of a revocation or of a lockdown. */
+/** A saved revocation or lockdown to carry out. */
 export const savedSchema = z.strictObject({
   kind: z.literal('plan apply'),
   path: pathSchema,
@@ -30,10 +30,9 @@ export const savedSchema = z.strictObject({
 });
 
 /**
- * The flow of the command that applies a saved plan, `tokens revoke --plan` or `incident lockdown --plan`: it applies the
- * rule of two persons.
- *
- * @throws TokenctlError as the commands do for a file that is no plan, or was changed.
+ * The flow of the command that applies a saved plan, `tokens revoke --plan` or `incident lockdown --plan`,
+ * including the four-eyes rule.
+ * @throws TokenctlError as the commands do for a file that is not a plan, or was edited.
  */
 export async function prepareSaved(
   request: z.infer<typeof savedSchema>,
@@ -61,29 +60,28 @@ export async function prepareSaved(
   return { kind, command, flags, plan };
 }
 
-/** The rule of two persons of a context, without the keys. */
+/** The four-eyes rule of a context, without the keys. */
 export function ruleOf({ configuration }: Runtime, context: string) {
   const { required, approvers, aloneUpTo, validFor, breakGlass } = approvalRuleOf(configuration, context);
   return { required, approvers: Object.keys(approvers), aloneUpTo, validFor, breakGlass };
 }
 
-/** The most characters of a plan that a browser sends: enough for several hundred thousand tokens. */
+/** The maximum size of a browser's plan, in characters: enough for several hundred thousand tokens. */
 const MAX_PLAN = 16 * 1024 * 1024;
 const MAX_APPROVAL = 64 * 1024;
 
 const uploadSchema = z.strictObject({
-  /** That of the file in the browser. */
+  /** The name of the file in the browser. */
   name: z.string().min(1).max(300),
   plan: z.string().min(1).max(MAX_PLAN),
   approval: z.string().min(1).max(MAX_APPROVAL).optional(),
 });
 
 /**
- * Keeps a plan that a browser sent, and its approval beside it, in the state folder: for this user only, and under the same
- * path each time. Everything else works with that path.
- *
+ * Stores a plan from a browser, and its approval next to it, in the state folder: for this user only, and at
+ * the same path each time. Everything else uses that path.
  * @returns The path.
- * @throws TokenctlError `configuration` for what is no plan, or was changed; and without a state folder.
+ * @throws TokenctlError `configuration` if it is not a plan, or was edited; and without a state folder.
  */
 function keepPlan({ name, plan, approval }: z.infer<typeof uploadSchema>, environment: Environment): string {
   const folder = join(stateFolder(environment), 'plans');
@@ -106,10 +104,10 @@ function keepPlan({ name, plan, approval }: z.infer<typeof uploadSchema>, enviro
   return path;
 }
 
-/** The routes that show a saved plan, with the state of its approval. They ask no controller. */
+/** The routes that show a saved plan with the state of its approval. They query no controller. */
 export function serveSavedPlans(app: FastifyInstance, { places }: { readonly places: Places }): void {
   const { environment } = places;
-  // With --read-only too: it is read from where the console can read it.
+  // Allowed with --read-only: a plan is read from where the console can read it.
   const reads = { config: { readsOnly: true }, bodyLimit: 2 * MAX_PLAN } as const;
   app.post('/api/saved-plan', reads, ({ body }) => ({
     path: keepPlan(uploadSchema.parse(body), environment),
@@ -129,7 +127,7 @@ export type ShownPlan = Awaited<ReturnType<typeof savedPlanOf>>;
 async function savedPlanOf(runtime: Runtime, path: string, approvalFile: string | undefined) {
   const shown = await showPlan({ runtime, path }, { 'approval-file': approvalFile });
   const { context = '' } = shown.json.plan.target;
-  // The tokens of a plan are many; the text counts them.
+  // A plan may have many tokens; the text counts them.
   const { plan, ...state } = shown.json;
   const { text, document } = await endedOf(shown);
   return {
@@ -140,7 +138,7 @@ async function savedPlanOf(runtime: Runtime, path: string, approvalFile: string 
     context,
     format: plan.format,
     rule: ruleOf(runtime, context),
-    // The approver has a configuration of their own.
+    // The approver has a separate configuration.
     approve: `tokenctl plan approve ${shellWord(path)} --key-file FILE`,
   };
 }

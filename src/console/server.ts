@@ -22,19 +22,18 @@ import { type ConsoleParts, serveConsole } from './routes.ts';
 import { TokenTable } from './tokens/token-table.ts';
 
 const HOST = '127.0.0.1';
-/** The largest body: a few thousand ids. */
+/** The maximum body size: a few thousand ids. */
 const BODY_LIMIT = 128 * 1024;
-/** Without a request for so long, the console ends. */
+/** The console stops after this time without a request. */
 const IDLE_MS = 30 * 60_000;
 const CHECK_IDLE_MS = 30_000;
 
-/** What a console is built from. */
 export interface ConsoleOptions extends Pick<ConsoleParts, 'places' | 'readOnly' | 'version' | 'root'> {
-  /** The host and port that it answers to, once it listens. */
+  /** The host and port that it serves, once it listens. */
   readonly host: () => string;
   readonly access: ConsoleAccess;
   readonly onActivity?: () => void;
-  /** Called for each route; for tests that try them all. */
+  /** Called for each route; for tests of all routes. */
   readonly onRoute?: (route: { readonly method: string | string[]; readonly url: string }) => void;
 }
 
@@ -80,16 +79,17 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
 }
 
 /**
- * Hands the key from the page that {@link serveCode} answers to the pages of the console (`src/web/console/api.ts`), and goes on to
- * the first of them. No address has the key: browsers keep addresses in their history, also those that a page replaces.
+ * Passes the key from the page of {@link serveCode} to the pages of the console (`src/web/console/api.ts`),
+ * and continues to the first of them. No URL contains the key: browsers keep URLs in their history, even
+ * those that a page replaces.
  */
 const KEEP_KEY = `localStorage.setItem('console-key', document.querySelector('meta[name=console-key]').content);
 location.replace('/');
 `;
 
-/** Exchanges the code of the address for a cookie, and a key for the pages, which a script of the answer keeps. */
+/** Exchanges the code in the URL for a cookie, and a key that a script of the response stores. */
 function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => string): void {
-  // A request for the headers alone, as link previews send it, must not use up the code.
+  // A HEAD request, as link previews send it, must not use up the code.
   app.get('/open', { config: { open: 'code' }, exposeHeadRoute: false }, ({ query }, reply) => {
     const code = (query as Readonly<Record<string, unknown>>)['code'];
     const secrets = typeof code === 'string' ? access.redeem(code) : null;
@@ -104,7 +104,7 @@ function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => stri
         );
     }
     reply.setCookie(cookieName(host()), secrets.cookie, { path: '/', httpOnly: true, sameSite: 'strict' });
-    // A page that goes on by itself: a redirect would still be part of a navigation from outside, without the cookie.
+    // A page that navigates on its own: a redirect would count as cross-site navigation, without the cookie.
     const keepKey = `<meta name="console-key" content="${secrets.key}"><script src="/open.js" defer></script>`;
     return reply.send(document(OPENING, keepKey));
   });
@@ -113,7 +113,7 @@ function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => stri
   );
 }
 
-/** Whether a browser asks for a page: the requests of a page itself carry its key. */
+/** Whether a browser requests a page: the requests of a page itself include its key. */
 function isForReading({ method, headers }: FastifyRequest): boolean {
   return (
     method === 'GET' && headers[KEY_HEADER] === undefined && (headers.accept ?? '').includes('text/html')
@@ -145,7 +145,7 @@ const STATUS: Readonly<Partial<Record<TokenctlErrorCode, number>>> = {
   permission_refused: 403,
   unsupported: 403,
   busy: 409,
-  // The controller refuses the account of a context, not the person at the console.
+  // The controller refuses the account of a context, not the user of the console.
   credentials_refused: 502,
   target_unreachable: 502,
   target_misbehaved: 502,
@@ -162,7 +162,7 @@ function refusalOf(error: unknown): { readonly status: number; readonly body: ob
   if (error instanceof TokenctlError) {
     return { status: STATUS[error.code] ?? 500, body: failureToJson(failureOf(error)) };
   }
-  // What the framework refuses: a body that is too large or no JSON.
+  // Errors of the framework: a body that is too large or not JSON.
   const status = (error as { readonly statusCode?: unknown } | null)?.statusCode;
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return { status, body: { error: { code: 'usage', message: 'Invalid request' } } };
@@ -170,12 +170,11 @@ function refusalOf(error: unknown): { readonly status: number; readonly body: ob
   return { status: 500, body: failureToJson(failureOf(error)) };
 }
 
-/** What `tokenctl console` is started with. */
+/** The input of `tokenctl console`. */
 export interface ConsoleRequest extends PlacesOptions, Pick<ConsoleOptions, 'readOnly' | 'root'> {
   /** 0 for any free port. */
   readonly port: number;
   readonly open: boolean;
-  /** Prints a line to stderr. */
   readonly notify: (line: string) => void;
   /** Whether a person reads stderr. */
   readonly attended: boolean;
@@ -184,9 +183,8 @@ export interface ConsoleRequest extends PlacesOptions, Pick<ConsoleOptions, 'rea
 }
 
 /**
- * Runs the console until stopped, or until nothing was asked of it for half an hour. A change in progress is finished and
- * recorded first.
- *
+ * Runs the console until stopped, or until half an hour without requests. A change in progress is finished
+ * and recorded first.
  * @throws TokenctlError `configuration`, `not_found`; `usage` if the port is in use.
  */
 export async function runConsole(request: ConsoleRequest): Promise<void> {
@@ -246,7 +244,7 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
   }
 }
 
-/** How a change ended that the page cannot show any more. */
+/** The result of a change that the page can no longer show. */
 function endText({ kind, place, result, failure }: OperationState): string {
   const [first = ''] = result?.text.split('\n') ?? [];
   return `${kind} at ${place}: ${first || (failure?.message ?? 'ended')} See the audit log for the rest.`;
@@ -285,10 +283,7 @@ function endOf(
   });
 }
 
-/**
- * Opens an address in the browser by way of a file that only this user can read: every user of the machine can read the
- * arguments of a process.
- */
+/** Opens a URL through a file readable only by this user: a process's arguments are visible to all users. */
 class AddressFile {
   readonly #path: string;
   readonly #environment: RuntimeOptions['environment'];
@@ -305,7 +300,7 @@ class AddressFile {
     writeFileSync(this.#path, '', { mode: 0o600 });
     chmodSync(this.#path, 0o600);
     writeFileSync(this.#path, document(OPENING, `<meta http-equiv="refresh" content="0;url=${address}">`));
-    // Without a browser, the printed address is left.
+    // Without a browser, there is still the printed URL.
     spawn(program, [this.#path], { stdio: 'ignore', detached: true })
       .on('error', () => undefined)
       .unref();

@@ -4,28 +4,28 @@ import { printable, type Tone } from '../reports/tables/text.ts';
 /** One line as the page shows it. */
 export interface ShownLine {
   readonly text: string;
-  /** What stands after the text, to be copied. */
+  /** Shown after the text, to be copied. */
   readonly commands: readonly string[];
-  /** Of a step; null for any other line. */
+  /** For a step; null for any other line. */
   readonly number: number | null;
-  /** How something ended or how grave it is (`done`, `OPEN`, `high`); null without such a mark. */
+  /** A result or a severity (`done`, `OPEN`, `high`); null without one. */
   readonly mark: string | null;
-  /** What its first words say; null where they say nothing. */
+  /** The meaning of its first words; null without one. */
   readonly tone: Tone | null;
   /** The cells of a line of columns; null for any other line. */
   readonly cells: readonly string[] | null;
-  /** Those that are indented below it. */
+  /** The lines indented below it. */
   readonly under: readonly ShownLine[];
 }
 
-/** A part of a document as the page shows it. Nothing in a text can reorder what is around it. */
+/** A part of a document as the page shows it. No text can reorder its surroundings. */
 export type ShownPart =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
   | {
       readonly kind: 'lines';
       readonly lines: readonly ShownLine[];
       readonly strong: boolean;
-      /** What stands for the lines until they are unfolded; null where they are always shown. */
+      /** Shown instead of the lines until they are unfolded; null if they are always shown. */
       readonly fold: string | null;
     }
   | {
@@ -97,7 +97,7 @@ function titleOf(title: string | undefined): string | null {
   return title === undefined ? null : value(title);
 }
 
-/** The lines that have something to say in the console: paragraphs, each with the list below it, if any. */
+/** The lines for the console: paragraphs, each with the list below it, if any. */
 function nested(all: readonly Line[]): readonly ShownLine[] {
   const paragraphs: Nested[] = [];
   let item: Nested | undefined;
@@ -110,7 +110,7 @@ function nested(all: readonly Line[]): readonly ShownLine[] {
     } else if (item !== undefined && shown.mark === null && shown.depth > item.depth) item.under.push(shown);
     else {
       item = shown;
-      // A list that nothing introduces.
+      // A list without an introduction.
       if (paragraphs.length === 0) paragraphs.push({ ...shownLine({ text: '' }), under: [] });
       paragraphs.at(-1)?.under.push(shown);
     }

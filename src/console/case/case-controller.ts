@@ -3,7 +3,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 
-/** The controller of a case, as it answered, or as the audit log has it. */
+/** The controller of a case, as it answered or as recorded in the audit log. */
 export interface CaseController {
   readonly address: string;
   readonly installUuid: string | null;
@@ -11,13 +11,13 @@ export interface CaseController {
   readonly aheadMs: number;
 }
 
-/** Which case, and the context through which it is read. */
+/** A case, and the context in which it is read. */
 export interface CaseOf {
   readonly incident: string;
   readonly place: string;
 }
 
-/** What keeps a controller from being asked, and says nothing about an incident. */
+/** Errors that make a controller unavailable, and say nothing about an incident. */
 const UNREAD: ReadonlySet<TokenctlErrorCode> = new Set([
   'target_unreachable',
   'target_misbehaved',
@@ -30,9 +30,8 @@ export function isUnread(error: unknown): error is TokenctlError {
 }
 
 /**
- * The controller of a case; by the audit log where it cannot be asked.
- *
- * @throws TokenctlError what the context throws, where the log does not tell which controller it is.
+ * The controller of a case; from the audit log if it is unavailable.
+ * @throws TokenctlError what the context throws, if the log does not identify the controller.
  */
 export async function controllerOfCase(runtime: Runtime, of: CaseOf): Promise<CaseController> {
   try {
@@ -45,7 +44,7 @@ export async function controllerOfCase(runtime: Runtime, of: CaseOf): Promise<Ca
   }
 }
 
-/** The controller that a context had in the last incident that was recorded through it; null without one. */
+/** The controller of a context, from the last incident recorded for it; null without one. */
 export async function recordedPlace(
   runtime: Pick<Runtime, 'auditLog'>,
   place: string,
@@ -62,8 +61,8 @@ export async function recordedPlace(
 }
 
 /**
- * Where the log has the incident: a lockdown of several contexts has one id at several controllers, and then the context decides.
- * Null where it has none, or several.
+ * The controller of an incident in the log. A lockdown of several contexts has one id at several controllers:
+ * the context then decides. Null if there is none, or if there are several.
  */
 export async function recordedController(
   runtime: Pick<Runtime, 'auditLog'>,

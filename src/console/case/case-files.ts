@@ -16,22 +16,25 @@ import { type Theft, theftSchema } from './theft.ts';
 
 export interface CaseFile {
   readonly name: string;
-  /** The whole path, for commands. */
+  /** The absolute path, for commands. */
   readonly path: string;
-  /** By the clock of this machine; to the second in files of earlier versions. */
+  /** By this machine's clock; to the second in files of earlier versions. */
   readonly began: Date;
 }
 
-/** The investigations of a case that are kept: the first has the beginning, the last the end. */
+/** The maximum number of a case's investigations: the first has the start, the last the end. */
 const MOST_FILES = 20;
 const INVESTIGATION = /^investigation-[\dTZ]+\.json$/;
 const THEFT = 'theft.json';
 const REPORT = /^report-[\dTZ]+\.(?:html|json|md|svg)$/;
 
-/** The files of one incident in the state folder, for this user only: its investigations and reports, and what is known of the theft. */
+/**
+ * The files of one incident in the state folder, for this user only: its investigations and reports, and what
+ * is known of the theft.
+ */
 export class CaseFiles {
   readonly #folder: string;
-  /** What was read of each file, by its path and the time of its last change. */
+  /** The parsed files, by path and modification time. */
   readonly #read = new Map<string, { readonly changed: number; readonly investigation: Investigation }>();
 
   /** @param incident Its whole id. */
@@ -39,7 +42,7 @@ export class CaseFiles {
     this.#folder = join(stateFolder(environment), 'cases', incident.replaceAll(/[^\w-]/g, '_'));
   }
 
-  /** The saved investigations, the oldest first. */
+  /** The saved investigations, oldest first. */
   investigations(): readonly CaseFile[] {
     return this.#list(INVESTIGATION).map((name) => ({
       name,
@@ -48,11 +51,6 @@ export class CaseFiles {
     }));
   }
 
-  /**
-   * Reads a saved investigation by its name.
-   *
-   * @throws TokenctlError `not_found`, and as `readInvestigationFile`.
-   */
   investigation(name: string): Investigation {
     const found = this.investigations().find((each) => each.name === name);
     if (found === undefined) throw new TokenctlError('not_found', `This case has no investigation "${name}"`);
@@ -64,11 +62,7 @@ export class CaseFiles {
     return investigation;
   }
 
-  /**
-   * The path of a new investigation.
-   *
-   * @throws TokenctlError `busy` if the case has as many as are kept.
-   */
+  /** The path of a new investigation. Throws `busy` if the case has the maximum number. */
   newInvestigation(now: Date): string {
     if (this.investigations().length >= MOST_FILES) {
       throw new TokenctlError('busy', `The case has ${MOST_FILES} investigations`, {
@@ -82,7 +76,7 @@ export class CaseFiles {
     return path();
   }
 
-  /** Keeps a report, and gives its path. */
+  /** Stores a report; returns its path. */
   keepReport(text: string, { extension, now }: { readonly extension: string; readonly now: Date }): string {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, `report-${stampOf(now)}.${extension}`);
@@ -90,7 +84,7 @@ export class CaseFiles {
     return path;
   }
 
-  /** Keeps what is known of the theft; what is not given stays as it is known. */
+  /** Stores what is known of the theft; absent members keep their values. */
   keepTheft(theft: Theft): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, THEFT);
@@ -98,7 +92,7 @@ export class CaseFiles {
     renameSync(`${path}.new`, path);
   }
 
-  /** What is known of the theft; nothing of it where the file is not readable. */
+  /** What is known of the theft; nothing if the file is unreadable. */
   theft(): Theft {
     try {
       return theftSchema.parse(JSON.parse(readFileSync(join(this.#folder, THEFT), 'utf8')));
@@ -107,7 +101,7 @@ export class CaseFiles {
     }
   }
 
-  /** When the last report was made, and where it is; null without one. */
+  /** The time and path of the last report; null without one. */
   lastReport(): { readonly path: string; readonly at: Date } | null {
     const name = this.#list(REPORT).at(-1);
     if (name === undefined) return null;
@@ -123,14 +117,13 @@ export class CaseFiles {
   }
 }
 
-/** The time in the name of a file. */
 function timeOf(name: string): Date {
   const [, year, month, day, hour, minute, second, millisecond = '000'] =
     /(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})?Z/.exec(name) ?? [];
   return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${millisecond}Z`);
 }
 
-/** A time as a part of a file's name: `20261123T151500123Z`. To the second, a cleaning of before would look later. */
+/** A time in a file's name: `20261123T151500123Z`. In whole seconds, an earlier cleaning could look later. */
 function stampOf(time: Date): string {
   return time.toISOString().replaceAll(/[-:.]/g, '');
 }

@@ -11,34 +11,33 @@ import {
 } from './case-controller.ts';
 import { type Incidents, incidentsOf, uncheckedIncident } from './read-incidents.ts';
 
-/** When the ways in of an incident were last compared with the controller, and what came of it. */
+/** The last comparison of an incident's access paths with the controller. */
 export interface LastCheck {
-  /** By the clock of the controller. */
+  /** By the controller's clock. */
   readonly at: Date | string;
-  /** As of `holds` of an incident. */
+  /** As `holds` of an incident. */
   readonly holds: boolean | null;
 }
 
-/** An incident of a case. */
 export interface CaseStatus {
   readonly incident: Incidents['incidents'][number];
   readonly at: Date;
   readonly address: string;
   readonly controller: CaseController;
-  /** As of {@link Incidents}. */
+  /** As in {@link Incidents}. */
   readonly stream: string | null;
-  /** Why the controller could not be asked: then all is by the audit log. Null where it answered. */
+  /** Why the controller was unavailable: everything is then from the audit log. Null if it answered. */
   readonly unread: { readonly problem: Problem; readonly last: LastCheck | null } | null;
 }
 
-/** Reads the incidents of cases, and remembers when each was last compared with its controller. */
+/** Reads the incidents of cases, and stores when each was last compared with its controller. */
 export class CaseStatuses {
   readonly #checks = new Map<string, LastCheck>();
 
   /**
-   * The incident of a case; by the audit log alone where the controller cannot be asked.
-   *
-   * @throws TokenctlError `not_found` for an incident that the log does not have for this controller, `audit_unavailable`.
+   * The incident of a case; from the audit log alone if the controller is unavailable.
+   * @throws TokenctlError `not_found` for an incident that the log does not have for this controller,
+   * `audit_unavailable`.
    */
   async read(runtime: Runtime, of: CaseOf): Promise<CaseStatus> {
     try {

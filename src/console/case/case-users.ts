@@ -4,19 +4,17 @@ import type { Incident } from '../../domain/incident/incident.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
 import { usersOf } from '../../operations/scope/scope-selection.ts';
 
-/** A user of a closed case, as it is now. */
+/** The current state of a closed case's user. */
 export interface CaseUser {
   readonly name: string;
-  /** Null where it was not read, or is not listed. */
+  /** Null if not read, or not listed. */
   readonly isActive: boolean | null;
-  /** Whether the lift left it deactivated. */
   readonly stays: boolean;
 }
 
 /**
- * The users whom a closed case was about, by id where the incident has ids; null for a case that is open, or of other than named
- * users none of whom its lift left deactivated. Without `isRead` by the audit log alone.
- *
+ * The users of a closed case, by id if the incident has ids; null for an open case, and for a case without
+ * named users whose lift left no one deactivated. Without `isRead`, from the audit log alone.
  * @throws TokenctlError whatever the target throws.
  */
 export async function caseUsers(
@@ -50,9 +48,8 @@ export async function caseUsers(
 }
 
 /**
- * What is typed to confirm a change of a case: as for its lockdown the name of the one account that it is about, or else its id. Which
- * case it is stands above the field, and the answer counts for the plan that was shown only.
- *
+ * The answer that confirms a change of a case: as for its lockdown the name of its single account, otherwise
+ * its id. The case is shown above the field, and the answer is only valid for the displayed plan.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
 export async function wordOfCase(runtime: Runtime, id: string): Promise<string> {

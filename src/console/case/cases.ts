@@ -42,27 +42,25 @@ const investigateRequest = z.strictObject({
   incident: incidentId,
   user: z.string().min(1).max(300).optional(),
   token: z.number().int().positive().optional(),
-  /** When the theft began. */
   since: z.coerce.date(),
 });
 const markRequest = z.strictObject({
   incident: incidentId,
   items: z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS),
   as: z.enum(markKinds).optional(),
-  /** Who decides about what is reassigned. */
+  /** Who decides about reassigned items. */
   to: z.string().max(200).optional(),
   undo: z.boolean().optional(),
   ...account,
 });
 
-/** What the routes of cases work with. */
 interface Parts {
   readonly places: Places;
   readonly controllers: Controllers;
   readonly version: string;
 }
 
-/** An investigation under way, or one that failed. */
+/** An investigation in progress, or a failed one. */
 interface Underway {
   readonly began: string;
   readonly problem: Problem | null;
@@ -95,7 +93,7 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
       shownInvestigation(runtime, { place, incident, name, ways }),
     );
   });
-  // With --read-only too: it asks the controller, and writes to the folder of the console.
+  // Allowed with --read-only: it reads the controller, and writes to the console's folder.
   app.post('/api/case/investigation', { config: { readsOnly: true } }, async ({ body }) => {
     const { place, incident, since, user, token } = investigateRequest.parse(body);
     if (underway.get(incident)?.problem === null) {
@@ -179,7 +177,6 @@ async function reportOf(
   return format === 'json' ? `${JSON.stringify(made.json, null, 2)}\n` : await made.text(noScreen);
 }
 
-/** A case as the page shows it. */
 export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
   /** All contexts of the console for this controller. */
   readonly controller: Awaited<ReturnType<Controllers['of']>>;
@@ -212,7 +209,7 @@ async function caseOf(
   const lastCleaning = Math.max(...cleanings.map(ended));
   const investigations = files.investigations().map(({ name, path, began }) => ({
     ...summaryOf(files.investigation(name), { ...record, name, path, ways }),
-    /** Whether a cleaning, or the undoing of one, ended after it began: what it found may be gone since. */
+    /** Whether a cleaning or its undo ended after it began: its findings may be gone since. */
     isOutdated: lastCleaning > began.getTime(),
   }));
   const lastFile = files.investigations().at(-1);
@@ -220,19 +217,19 @@ async function caseOf(
   const lastInvestigation = lastFile?.began.getTime() ?? 0;
   return {
     ...{ incident, at, address },
-    /** Why the incident is not compared with the controller now, and when it last was; null where it was. */
+    /** Why the incident is not compared with the controller now, and when it last was; null if it is. */
     stream,
     unread: unread && { ...unread, last: unread.last ?? checkOf(record) },
-    /** What is now of the users of a closed case. */
+    /** The current state of a closed case's users. */
     users: await caseUsers(runtime, { incident, isRead: unread === null }),
-    /** What was said of the theft at the lockdown. */
+    /** What was known about the theft at the lockdown. */
     theft: files.theft(),
-    /** The last lockdown of it that ended, as the audit log has it. */
+    /** Its last lockdown that ended, from the audit log. */
     lockdown: record.lockdown && {
       ...record.lockdown,
       accessPaths: record.lockdown.accessPaths.map((each) => ({ ...each, name: pathName(each.path) })),
     },
-    /** What finishes a lockdown that is not in effect in full; null where nothing is known to be left. */
+    /** The request that finishes an incomplete lockdown; null if nothing is known to be left. */
     finish: unread === null ? finishingOf(incident) : null,
     runs: record.runs.map((run) => ({
       run: run.run,
@@ -242,11 +239,11 @@ async function caseOf(
       sentence: runSentence(run, { whole: true }),
     })),
     investigations,
-    /** What the last investigation found and nothing ended since, as far as it is known. */
+    /** The findings of the last investigation that are not known to have ended. */
     open: lastFile === undefined ? [] : openItemsOf(files.investigation(lastFile.name), record),
     report: report && {
       path: report.path,
-      /** By the clock of the controller, as all times of a case. */
+      /** By the controller's clock, like all times of a case. */
       at: new Date(report.at.getTime() + aheadMs),
       isOutdated: Math.max(lastRun, lastInvestigation) > report.at.getTime(),
     },
@@ -254,7 +251,7 @@ async function caseOf(
   };
 }
 
-/** What the last lockdown that ended had checked itself. */
+/** The checks that the last ended lockdown made itself. */
 function checkOf({ lockdown }: IncidentRecord): LastCheck | null {
   if (lockdown === null) return null;
   const { at, result, accessPaths } = lockdown;
@@ -263,8 +260,8 @@ function checkOf({ lockdown }: IncidentRecord): LastCheck | null {
 }
 
 /**
- * When a run ended, by the clock of this machine, to compare with the files of a case: what another machine wrote is converted by way
- * of the controller's clock.
+ * When a run ended, by this machine's clock, to compare with the files of a case. Times from another machine
+ * are converted through the controller's clock.
  */
 function endingsOf({ operator }: Runtime, aheadMs: number): (run: RunAccount) => number {
   return ({ actor, ended, target }) =>

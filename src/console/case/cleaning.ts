@@ -13,22 +13,21 @@ import type { Places } from '../places.ts';
 import { type CaseFile, CaseFiles } from './case-files.ts';
 import { type Decision, settle } from './settle-case.ts';
 
-/** The most items that a request names, and the most in a command to copy. */
+/** The maximum number of items in a request and in a command to copy. */
 const MAX_ITEMS = 5_000;
 const MAX_ITEMS_SHOWN = 50;
-/** To how many one confirmation hands items over. */
+/** The maximum number of recipients of reassigned items per confirmation. */
 const MAX_RECEIVERS = 20;
 
 const items = z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS);
 
-/** Items of which something is said, and why. */
 const decision = z.strictObject({ items, reason: z.string().trim().min(1).max(1000) });
 
-/** What is said of items that are not ended. */
+/** Decisions about items that are not ended. */
 const decided = z.strictObject({
   legitimate: decision.optional(),
   byHand: decision.optional(),
-  /** Each to others. */
+  /** Each to a different recipient. */
   handedOver: z
     .array(decision.extend({ to: z.string().trim().min(1).max(200) }))
     .min(1)
@@ -38,14 +37,14 @@ const decided = z.strictObject({
 
 const KINDS = { legitimate: 'legitimate', byHand: 'by_hand', handedOver: 'handed_over' } as const;
 
-/** A cleaning of a case by one of its investigations, with what is said of other items of it; and the undoing of one. */
+/** A cleaning from an investigation of a case, with decisions about other items; or the undo of one. */
 export const cleanSchema = z.strictObject({
   kind: z.literal('incident clean'),
   incident: incidentId,
   /** The name of the investigation in the case; `undo` is the run of a cleaning instead. */
   investigation: z.string().max(100).optional(),
   undo: z.uuid().optional(),
-  /** Those to end: without any and without `decided`, all that remain. */
+  /** The items to end; without it and without `decided`, all that remain. */
   items: items.optional(),
   decided: decided.optional(),
   restContext: z.string().max(300).optional(),
@@ -53,9 +52,9 @@ export const cleanSchema = z.strictObject({
 });
 
 /**
- * The flow of `incident clean` for a request, with the marks of `incident mark` that are made before it.
- *
- * @throws TokenctlError `usage` as the commands, `not_found` for an investigation that the case does not have.
+ * The flow of `incident clean` for a request, with the marks of `incident mark` that precede it.
+ * @throws TokenctlError `usage` as the commands, `not_found` for an investigation that the case does not
+ * have.
  */
 export async function prepareCleaning(
   request: z.infer<typeof cleanSchema>,
@@ -92,7 +91,7 @@ function decisionsOf({ decided: given = {} }: z.infer<typeof cleanSchema>): read
   );
 }
 
-/** @throws TokenctlError `usage` for an item of which two things are decided. */
+/** @throws TokenctlError `usage` for an item with two decisions. */
 function requireOnce(all: readonly string[]): void {
   const twice = all.find((each, place) => all.indexOf(each) !== place);
   if (twice === undefined) return;
@@ -146,7 +145,7 @@ async function cleanCommand(
   });
 }
 
-/** The investigation of a name, or the last one without; null where the case has none. */
+/** The investigation with this name, by default the last one; null if the case has none. */
 function fileOf(files: CaseFiles, name: string | undefined): CaseFile | null {
   const all = files.investigations();
   if (name === undefined) return all.at(-1) ?? null;

@@ -1,4 +1,4 @@
-/** The lift of a lockdown as the close of a case: what becomes of its users comes first, what a lift always says is folded. */
+/** Lifting a lockdown to close a case: consequences for its users come first, the usual text is folded. */
 
 import type { Runtime } from '../../app/runtime.ts';
 import type { Question } from '../../cli/change/change.ts';
@@ -8,8 +8,8 @@ import { wordOfCase } from './case-users.ts';
 import { closingOf } from './open-items.ts';
 
 /**
- * Plans to close the case of an incident, and with it the lockdowns of accounts that belong to it: their users stay deactivated. Of a
- * closed one, restores what its lift left.
+ * Plans to close the case of an incident, along with the lockdowns of accounts that belong to it: their users
+ * stay deactivated. For a closed case, restores what its lift left.
  */
 export async function closeCase({
   runtime,
@@ -37,7 +37,7 @@ export async function closeCase({
     async after(made) {
       await lift.after?.(made);
       const { document, failure } = made;
-      // What is not as it should be is said in whole.
+      // Problems are shown in full.
       return document === undefined || failure !== undefined
         ? made
         : { ...made, document: () => resultOf(document()) };
@@ -45,10 +45,10 @@ export async function closeCase({
   };
 }
 
-/** The users that the question names. */
+/** The maximum number of users that the question names. */
 const MOST_NAMED = 3;
 
-/** What the close does to the users stands in the question: it is what people are in doubt about. */
+/** The question states the consequences for the users: people are most unsure about them. */
 function closingQuestion(plan: Document, question: Question): Question & { readonly plan: Document } {
   const accounts = partsOf(plan).flatMap((part) =>
     part.kind === 'lines' ? part.lines.flatMap((line) => detailsOf(line).account ?? []) : [],
@@ -59,7 +59,7 @@ function closingQuestion(plan: Document, question: Question): Question & { reado
   const isNamed = names.length <= MOST_NAMED;
   const whose = isNamed ? new Intl.ListFormat('en').format(names) : `${names.length} users`;
   const stays = `${whose} ${names.length === 1 ? 'stays' : 'stay'} deactivated`;
-  // Of a few, the title of the dialog and its button say it.
+  // For a few users, the title of the dialog and its button say it.
   const isSaid = (line: Line) => {
     const { usual, account } = detailsOf(line);
     return usual === true || (isNamed && names.length > 0 && account !== undefined);
@@ -73,7 +73,7 @@ function closingQuestion(plan: Document, question: Question): Question & { reado
   };
 }
 
-/** A step that was done, what its title says, and where it is recorded. */
+/** A completed step: the title says so, and where it is recorded. */
 function isDone(line: Line): boolean {
   const { mark, usual, account } = detailsOf(line);
   return (
@@ -90,7 +90,7 @@ function resultOf(document: Document): Document {
   );
 }
 
-/** The lines of a part, with those that need not be read folded under them. */
+/** The lines of a part, with the less important ones folded under them. */
 function parted(
   part: Extract<Part, { kind: 'lines' }>,
   isFolded: (line: Line) => boolean,

@@ -2,8 +2,9 @@ import type { Incident, LockdownScope } from '../../domain/incident/incident.ts'
 import type { IncidentStatus } from '../../operations/incident/incident-status.ts';
 
 /**
- * The request that goes on with a lockdown: the same scope and the same measures, so that it is the same incident. Null where
- * nothing is known to be left: the lockdown is in effect, was lifted, or could not be compared with the controller.
+ * The request that continues a lockdown: the same scope and measures, so that it is the same incident. Null
+ * if nothing is known to be left: the lockdown is in effect, was lifted, or could not be compared with the
+ * controller.
  */
 export function finishingOf(
   incident: Pick<IncidentStatus, 'state' | 'holds' | 'scope' | 'measures'>,
@@ -27,7 +28,7 @@ function selectionOf(scope: LockdownScope): object {
   }
 }
 
-/** Switches with a default are said either way: the default can be another one by now. */
+/** Switches with a default are always given: the default may have changed since. */
 function measuresOf({ measures }: Pick<Incident, 'measures'>): object {
   const { deactivate, keepActive, resetPasswords, stripRoles, endApplications } = measures;
   return {

@@ -62,7 +62,7 @@ async function stepsOf(
   return { runbooks, runbook: name ?? null, steps, done };
 }
 
-/** What the runbook of an incident is filled in with. */
+/** The values for an incident's runbook. */
 async function caseOf(
   runtime: Runtime,
   id: string,
@@ -120,7 +120,7 @@ export function serveIncidents(
   app.get('/api/runbooks', async ({ query }) => {
     const { name } = z.object({ name: z.enum(runbooks).optional() }).parse(query);
     const ended = await endedOf(await runbookResult(root, name));
-    // Without a case, nothing is known: its commands have placeholders.
+    // Without a case, the commands have placeholders.
     return name === undefined
       ? ended
       : { ...ended, document: shownDocument(runbookDocument(ended.text, NO_CASE)) };

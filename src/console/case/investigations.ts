@@ -14,7 +14,7 @@ import { NO_WAYS, shownOf, summaryOf } from './shown-investigation.ts';
 const AT_ONCE = 2;
 const KNOWN = { ...NOTHING_KNOWN, ways: NO_WAYS };
 
-/** Whose acts: a user, or the owner of a token. */
+/** The subject: a user, or the owner of a token. */
 const subject = {
   user: z.string().min(1).max(300).optional(),
   token: z.coerce.number().int().positive().optional(),
@@ -28,14 +28,14 @@ const investigateRequest = z.strictObject({
 
 type Subject = z.infer<typeof subjectQuery>;
 
-/** The investigations of a user or token, without an incident; the items are those of the last one. */
+/** The investigations of a user or token without an incident; the items are those of the last one. */
 export interface LooseInvestigations {
   readonly underway: { readonly began: string; readonly problem: Problem | null } | null;
   readonly investigations: readonly ReturnType<typeof summaryOf>[];
   readonly last: ReturnType<typeof shownOf> | null;
 }
 
-/** Serves investigations that belong to no incident. They read only, and are kept as those of a case. */
+/** Serves investigations without an incident. They are read-only, and stored like those of a case. */
 export function serveInvestigations(app: FastifyInstance, { places }: { readonly places: Places }): void {
   const inTurn = inTurns(AT_ONCE);
   /** By subject: closing the page does not end an investigation. */
@@ -54,7 +54,7 @@ export function serveInvestigations(app: FastifyInstance, { places }: { readonly
       last: last === undefined ? null : shownOf(last, KNOWN),
     };
   });
-  // With --read-only too: it asks the controller, and writes to the folder of the console.
+  // Allowed with --read-only: it reads the controller, and writes to the console's folder.
   app.post('/api/investigations', { config: { readsOnly: true } }, async ({ body }) => {
     const { since, ...of } = investigateRequest.parse(body);
     const { place, user, token } = of;
@@ -80,7 +80,7 @@ export function serveInvestigations(app: FastifyInstance, { places }: { readonly
   });
 }
 
-/** Names a subject at a context. @throws TokenctlError `usage` without a subject, or with two. */
+/** The key of a subject in a context. @throws TokenctlError `usage` without a subject, or with two. */
 function keyOf({ place, user, token }: Subject): string {
   if ((user === undefined) === (token === undefined)) {
     throw new TokenctlError('usage', 'Specify a user or a token to investigate');
@@ -88,7 +88,7 @@ function keyOf({ place, user, token }: Subject): string {
   return JSON.stringify([place, user ?? null, token ?? null]);
 }
 
-/** A name may have any characters, and two of them must not share a folder. */
+/** A name may have any characters, and two names must not share a folder. */
 function filesOf(environment: Environment, key: string): CaseFiles {
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 32);
   return new CaseFiles(environment, `investigation-${digest}`);

@@ -1,4 +1,4 @@
-/** What the snapshots of an incident's lockdowns have, read once: the tokens that were there, and what its users made just before. */
+/** The contents of an incident's snapshots, read once: existing tokens, and what its users had created. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -11,15 +11,15 @@ import { type CaseOf, controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 import type { Theft } from './theft.ts';
 
-/** A larger file is not read for a page. */
+/** The maximum size of a file that is read for a page. */
 const MAX_BYTES = 200 * 1024 * 1024;
-/** The tokens, and the users and tokens that were made, that the page gets. */
+/** The maximum number of tokens, and of created users and tokens, that the page gets. */
 const MOST_TOKENS = 200;
 const MOST_MADE = 10;
-/** The characters of a name or description that the page gets. */
+/** The maximum length of a name or description that the page gets. */
 const MAX_TEXT = 100;
 
-/** A token that was there when the lockdown began, and was not left alive by it. */
+/** A token that existed when the lockdown began, and that the lockdown did not keep. */
 interface SnapshotToken {
   readonly id: number;
   readonly description: string;
@@ -30,25 +30,25 @@ interface SnapshotToken {
   readonly owner: string | null;
 }
 
-/** A user, or a token of such a user: by the activity stream of the last hour before the lockdown. */
+/** A user, or a token of such a user, from the activity stream of the last hour before the lockdown. */
 interface Made {
   readonly user: string;
-  /** Who made it: a user of the incident, or one that such a user made. */
+  /** Its creator: a user of the incident, or one that such a user created. */
   readonly by: string;
-  /** When (RFC 3339, by the clock of the controller); null where the entry has no time. */
+  /** When (RFC 3339, by the controller's clock); null if the entry has no time. */
   readonly at: string | null;
   readonly isSuperuser: boolean;
-  /** Whether that was before the stolen token was made, or before the theft began, as far as either was given. */
+  /** Whether it predates the creation of the stolen token, or the start of the theft, if known. */
   readonly isBefore: boolean;
-  /** The open incident that locks it down; null without one. */
+  /** The open incident that locks it down; null if there is none. */
   readonly lockedIn: string | null;
-  /** Its tokens, by number; null for one whose number is not recorded. */
+  /** Its tokens, by id; null for one whose id is not recorded. */
   readonly tokens: readonly (number | null)[];
 }
 
-/** From when on deeds count as the thief's, and what that time is: said by someone, when the stolen token was made, or a guess. */
+/** When actions became the intruder's; by a person, the stolen token's creation, or a guess. */
 export interface Beginning {
-  /** RFC 3339, by the clock of the controller. */
+  /** RFC 3339, by the controller's clock. */
   readonly at: string;
   readonly is: 'said' | 'token' | 'day before';
 }
@@ -56,48 +56,44 @@ export interface Beginning {
 /** An open lockdown of an account that belongs to the case. */
 interface OtherLockdown {
   readonly incident: string;
-  /** Whether its lockdown ended in full, by the audit log. */
+  /** Whether its lockdown is complete, according to the audit log. */
   readonly isLocked: boolean;
-  /** Whom it is about. */
   readonly names: readonly string[];
 }
 
-/** What the page of a case gets of the snapshots. */
+/** What the page of a case gets from the snapshots. */
 export interface LockdownSnapshot {
-  /** Whether the case has an investigation. */
   readonly isInvestigated: boolean;
-  /** What was said of the theft at the lockdown. */
+  /** What was known about the theft at the lockdown. */
   readonly theft: Theft;
   readonly beginning: Beginning;
-  /** The other lockdowns of the same theft that no one lifted, by the audit log. */
+  /** The other lockdowns of the same theft that were not lifted, according to the audit log. */
   readonly others: readonly OtherLockdown[];
-  /** The reason and the ticket of the lockdown. */
   readonly account: { readonly reason: string; readonly ticket: string };
-  /** The newest first; null where no snapshot could be read. */
+  /** Newest first; null if no snapshot could be read. */
   readonly tokens: readonly SnapshotToken[] | null;
-  /** How many there are beside these. */
   readonly moreTokens: number;
-  /** Null where no activity was read. `since` (RFC 3339) is where the entries begin that were read. */
+  /** Null if no activity was read. `since` (RFC 3339) is the start of the entries that were read. */
   readonly made: { readonly since: string; readonly users: readonly Made[]; readonly more: number } | null;
 }
 
 type Row = Readonly<Record<string, unknown>>;
 
 interface FileRead {
-  /** When it was taken. */
   readonly at: string;
   readonly tokens: readonly Row[];
   readonly activity: readonly Row[];
 }
 
-/** Reads snapshots, each once: a file that the audit log knows does not change. */
+/** Reads snapshots, each once: a file in the audit log does not change. */
 export class LockdownSnapshots {
   readonly #read = new Map<string, FileRead | null>();
 
   /**
-   * What the snapshots of an incident have. A file that is not here, or not as the audit log has it, counts as not read.
-   *
-   * @throws TokenctlError `not_found` for an incident that the log does not have, and whatever the context and the log throw.
+   * The contents of an incident's snapshots. A missing file, or one that does not match the audit log, counts
+   * as unread.
+   * @throws TokenctlError `not_found` for an incident that the log does not have, and whatever the context
+   * and the log throw.
    */
   async of(runtime: Runtime, of: CaseOf): Promise<LockdownSnapshot> {
     const controller = await controllerOfCase(runtime, of);
@@ -148,7 +144,7 @@ export class LockdownSnapshots {
 
 const DAY_MS = 86_400_000;
 
-/** Nothing was done with a token before it was made; and where no one gave a time, too early lists more, too late misses it. */
+/** Nothing precedes the token's creation. A guess that is too early lists more, too late misses actions. */
 function beginningOf({ since }: Incident, theft: Theft, made: string | undefined): Beginning {
   const given: Beginning =
     theft.since === undefined
@@ -159,7 +155,7 @@ function beginningOf({ since }: Incident, theft: Theft, made: string | undefined
     : given;
 }
 
-/** Null for a file that cannot be read, is too large, or is another than the audit log has. */
+/** Null for a file that cannot be read, is too large, or does not match the audit log. */
 async function readFileOnce(path: string, sha256: string): Promise<FileRead | null> {
   try {
     if ((await stat(path)).size > MAX_BYTES) return null;
@@ -208,12 +204,12 @@ function tokensOf(
 /** How far back a snapshot has activity. */
 const RECENT_MS = 60 * 60 * 1000;
 
-/** The users that those of the incident made, and so on, and the tokens of these. */
+/** The users that the incident's users created, recursively, and their tokens. */
 function madeOf(
   files: readonly FileRead[],
   { scope }: Incident,
   known: {
-    /** Before this instant, in milliseconds, nothing was the thief's. */
+    /** The start of the intruder's actions, in milliseconds. */
     readonly from: number;
     readonly open: readonly Incident[];
   },

@@ -7,10 +7,10 @@ import { type Document, folded, lines, list } from '../../reports/document.ts';
 import { countText, secondText } from '../../reports/tables/text.ts';
 import { CaseFiles } from './case-files.ts';
 
-/** The items of one fate that are named. */
+/** The maximum number of items of one fate to name. */
 const MOST_NAMED = 10;
 
-/** What is not ended of a case, the gravest first, with what the plan of a lift calls it. */
+/** The open fates of a case, most serious first, with their text in the plan of a lift. */
 const OPEN = {
   remains: 'Not cleaned, and found or not checked',
   seen_again: 'Marked as resolved manually, but found again or not checked',
@@ -20,7 +20,7 @@ const OPEN = {
 
 type OpenFate = keyof typeof OPEN;
 
-/** How many items have a fate, and the first of them by name. */
+/** The number of items with a fate, and the names of the first ones. */
 export interface OpenItems {
   readonly fate: OpenFate;
   /** The fate in words. */
@@ -29,7 +29,7 @@ export interface OpenItems {
   readonly named: readonly string[];
 }
 
-/** What an investigation found, and nothing is known to have ended. Each item is in one of them. */
+/** The findings of an investigation that are not known to have ended. Each item is in one group. */
 export function openItemsOf(investigation: Investigation, known: KnownItems): readonly OpenItems[] {
   const fates = Map.groupBy(caseItems(investigation, known), ({ fate }) => fate);
   return (Object.keys(OPEN) as OpenFate[]).flatMap((fate) => {
@@ -45,9 +45,8 @@ export function openItemsOf(investigation: Investigation, known: KnownItems): re
 }
 
 /**
- * What to know before a case is closed by lifting its lockdown: what is not ended of what the last investigation found. Undefined for
- * a case that is closed.
- *
+ * What to know before a case is closed by lifting its lockdown: the open findings of the last investigation.
+ * Undefined for a closed case.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
 export async function closingOf(runtime: Runtime, id: string): Promise<Document | undefined> {
@@ -85,7 +84,7 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
     ),
     ...open.map(({ fate, what, count, named }) => {
       const title = `${what}: ${countText(count, 'item')}`;
-      // The form above the plan names them as well; what no one dealt with is in view all the same.
+      // The form above the plan names them as well; items that no one resolved always stay in view.
       const isFolded = fate === 'handed_over' || fate === 'by_hand';
       return folded(
         isFolded && title,

@@ -11,8 +11,7 @@ export type Incidents = Awaited<ReturnType<typeof incidentsOf>>;
 
 /**
  * Reads {@link Incidents}.
- *
- * @param evidence Opens the activity stream, to say what is missing of it.
+ * @param evidence Opens the activity stream, to report its gaps.
  */
 export async function incidentsOf(
   runtime: Pick<Runtime, 'description' | 'targetClock' | 'target' | 'auditLog'>,
@@ -33,16 +32,16 @@ export async function incidentsOf(
   return { ...found, incidents, at: clock.now(), address: description.address };
 }
 
-/** The incidents of a context; by the audit log alone where its controller cannot be asked, with the reason. */
+/** The incidents of a context; from the audit log alone if its controller is unavailable, with the reason. */
 export interface IncidentList extends Pick<Incidents, 'incidents' | 'at' | 'stream'> {
-  /** Null where the controller answered. */
+  /** Null if the controller answered. */
   readonly unread: Problem | null;
 }
 
 /**
  * Reads {@link IncidentList}.
- *
- * @throws TokenctlError `audit_unavailable`, and what says nothing about whether the controller can be reached.
+ * @throws TokenctlError `audit_unavailable`, and errors that do not concern the availability of the
+ * controller.
  */
 export async function incidentList(runtime: Runtime, place: string): Promise<IncidentList> {
   try {
@@ -68,7 +67,7 @@ export async function incidentList(runtime: Runtime, place: string): Promise<Inc
   }
 }
 
-/** An incident by the audit log alone: whether it is in effect is not known. */
+/** An incident from the audit log alone: whether it is in effect is unknown. */
 export function uncheckedIncident(
   incident: Incident,
   { address, at, problem }: { readonly address: string; readonly at: Date; readonly problem: Problem },

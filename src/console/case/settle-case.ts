@@ -1,4 +1,4 @@
-/** What someone decided about the items of a case, as one change with one confirmation. */
+/** All decisions about the items of a case, as one change with one confirmation. */
 
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Ending, PlannedChange } from '../../cli/change/change.ts';
@@ -16,48 +16,48 @@ import { problemOf, type Run } from '../operations.ts';
 import type { CaseFiles } from './case-files.ts';
 import { wordOfCase } from './case-users.ts';
 
-/** What is said of items, and why. */
+/** A decision about items, with its reason. */
 export interface Decision {
   readonly as: MarkKind;
   readonly items: readonly string[];
   readonly reason: string;
-  /** Who decides about what is reassigned. */
+  /** Who decides about reassigned items. */
   readonly to?: string | undefined;
 }
 
 interface Settling {
   readonly incident: string;
-  /** The investigation that is decided about; null where the case has none, and a cleaning is undone. */
+  /** The investigation in question; null if the case has none, and a cleaning is undone. */
   readonly saved: Investigation | null;
   readonly decisions: readonly Decision[];
   readonly ticket: string | undefined;
-  /** Those of `incident clean`; null where nothing is to be ended. */
+  /** The flags of `incident clean`; null if nothing is to be ended. */
   readonly clean: FlagsOf<typeof cleanFlags> | null;
   readonly files: CaseFiles;
 }
 
-/** How an item is settled, in the words of a question: `keep 2 as legitimate`. */
+/** A decision in a question: `keep 2 as legitimate`. */
 const ACTS: Readonly<Record<MarkKind, (count: number) => string>> = {
   legitimate: (count) => `keep ${count} as legitimate`,
   by_hand: (count) => `mark ${count} as resolved manually`,
   handed_over: (count) => `reassign ${count}`,
 };
 
-/** The same of what is done. */
+/** A decision that was recorded. */
 const SAID: Readonly<Record<MarkKind, (to: string | undefined) => string>> = {
   legitimate: () => 'kept as legitimate',
   by_hand: () => 'marked as resolved manually',
   handed_over: (to) => `reassigned to ${to ?? 'others'}: notify them`,
 };
 
-/** What a plan says of them; nothing of it changes anything on the controller. */
+/** A decision in a plan; none of them changes anything on the controller. */
 const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
   legitimate: ({ reason }) => `Kept as legitimate because "${reason}":`,
   by_hand: ({ reason }) => `Marked as resolved manually ("${reason}"), which was not checked:`,
   handed_over: ({ reason, to = '' }) => `Reassigned to ${to} because "${reason}". Tell them:`,
 };
 
-/** The same beside the list, where a reason was typed a moment ago; that of a hand-over may have been filled in. */
+/** The same next to the list, without the reason just typed; a reassignment's may have been prefilled. */
 const SHORT_TITLES: typeof TITLES = {
   legitimate: () => 'Kept as legitimate:',
   by_hand: () => 'Marked as resolved manually, which was not checked:',
@@ -65,10 +65,9 @@ const SHORT_TITLES: typeof TITLES = {
 };
 
 /**
- * Plans all that was decided as one change with one question. It is done in this order: what is said of items is recorded, each kind as
- * an entry of its own; then what is to be ended is cleaned, as `incident clean` does; then everything is investigated again, into a file of
- * the case. A record that fails ends it before anything is cleaned. A second try finds what is left.
- *
+ * Plans all decisions as one change with one question. The order is: marks are recorded, one entry per kind;
+ * items are cleaned, as `incident clean` does; everything is investigated again, into a file of the case. A
+ * failed record ends it before anything is cleaned. A second attempt handles the rest.
  * @throws TokenctlError as `cleanFlow`; its act as `markFlow` and the cleaning.
  */
 export async function settle(run: Run, settling: Settling): Promise<PlannedChange<Settled, unknown>> {
@@ -76,7 +75,7 @@ export async function settle(run: Run, settling: Settling): Promise<PlannedChang
   const { clean, decisions, incident } = settling;
   const cleaning = clean === null ? null : await cleanFlow({ runtime, flags: clean, isPicked: true });
   if (cleaning === null || cleaning.question === null) {
-    // Nothing is left to clean: what is said is recorded all the same.
+    // Nothing is left to clean: the marks are still recorded.
     const made = await cleaning?.nothing?.();
     const nothing = { document: made?.document ?? [], failure: made?.failure };
     const recording = { ...settling, clean: null };
@@ -116,7 +115,7 @@ export async function settle(run: Run, settling: Settling): Promise<PlannedChang
 
 const NOTHING: Ending = { document: [] };
 
-/** What was recorded, what became of the cleaning, and what was found after it. */
+/** The recorded marks, the result of the cleaning, and the findings after it. */
 interface Settled {
   readonly said: readonly string[];
   readonly cleaned: Cleaned | null;
@@ -134,7 +133,7 @@ function ended(
   };
 }
 
-/** Where the command is to be run again, the page has a list. */
+/** Instead of a command to run again, the page has a list. */
 function withWayOn(failure: TokenctlError): TokenctlError {
   const { code, message, hint, details } = failure;
   return hint === GO_ON ? new TokenctlError(code, message, { hint: DECIDE_AGAIN, details }) : failure;
@@ -142,7 +141,7 @@ function withWayOn(failure: TokenctlError): TokenctlError {
 
 const DECIDE_AGAIN = 'The case lists the remaining items. Decide about them again.';
 
-/** Steps that were all done are folded, with the run that recorded them; any other step leaves all in view. */
+/** If all steps were done, they are folded, with the run that recorded them; otherwise all are shown. */
 function withoutSteps(document: Document): Document {
   const parts = partsOf(document);
   const marks = parts.flatMap((part) => (part.kind === 'lines' ? part.lines.flatMap(markOf) : []));
@@ -166,10 +165,10 @@ function saidText(said: readonly string[]): string {
   return `Recorded: ${said.join('; ')}.`;
 }
 
-/** After a record that failed. */
+/** Added after a failed record. */
 const NOT_SAID = 'The rest was not recorded, and nothing was removed.';
 
-/** All that the answer confirms, as a phrase: `end 3 items, keep 2 as legitimate`. */
+/** What the answer confirms, as a phrase: `end 3 items, keep 2 as legitimate`. */
 function actText({ clean, decisions }: Settling): string {
   const ended = clean?.item?.length;
   return [
@@ -182,7 +181,7 @@ function actText({ clean, decisions }: Settling): string {
   ].join(', ');
 }
 
-/** The plan of the cleaning, with what is recorded before it, and what happens in which order. */
+/** The plan of the cleaning, with what is recorded before it, and the order of the steps. */
 function planOf(settling: Settling, cleaning: Document): Document {
   const { clean, decisions } = settling;
   const isUndo = clean?.undo !== undefined;
@@ -217,9 +216,8 @@ function decided({ saved, decisions }: Settling): Document {
 }
 
 /**
- * Records what is said, each kind on its own, and each hand-over: it has a reason of its own.
- *
- * @returns What was recorded, as phrases. Where one fails, those before it are told.
+ * Records the marks, one entry per kind, and one per reassignment, which has its own reason.
+ * @returns What was recorded, as phrases. If one fails, the error includes the ones before.
  */
 async function recordDecisions(
   { runtime, notifyPart }: Run,
@@ -240,7 +238,7 @@ async function recordDecisions(
   return said;
 }
 
-/** The same investigation up to now. Where it fails, the case says that its last one is older than the cleaning. */
+/** Repeats the investigation up to now. If that fails, the case says that its last one is outdated. */
 async function investigateAgain({ runtime }: Run, { incident, saved, files }: Settling): Promise<Document> {
   if (saved === null) return [];
   const { subject } = saved;

@@ -31,34 +31,34 @@ import type { Controller } from '../controllers.ts';
 import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 
-/** The items of an investigation that the page gets; the file has all. */
+/** The maximum number of an investigation's items that the page gets; the file has all. */
 export const MAX_ITEMS = 2_000;
-/** The items from before a stolen token was made that the page gets. */
+/** The maximum number of items from before a stolen token was created that the page gets. */
 const MAX_BEFORE = 200;
 
 /** How the console reaches a controller, as far as it decides what can be cleaned. */
 export interface Ways {
-  /** Whether the context is a database, and whether none over REST stands beside it. */
+  /** Whether the context is a database, and whether it has no REST context. */
   readonly isDatabase: boolean;
   readonly isDatabaseOnly: boolean;
-  /** The address of the REST API; null where no context has it. */
+  /** The URL of the REST API; null if no context has one. */
   readonly rest: string | null;
 }
 
 export const NO_WAYS: Ways = { isDatabase: false, isDatabaseOnly: false, rest: null };
 
 export function waysOf({ places }: Pick<Controller, 'places'>, place: string): Ways {
-  // The name of a component of a platform is no context of a command.
+  // The name of a platform's component is not a context for commands.
   const rest = places.find(({ via, place: name }) => via === 'rest' && !name.includes('/'));
   const own = places.find((each) => each.place === place);
   const isDatabase = own?.via === 'database';
   return { isDatabase, isDatabaseOnly: isDatabase && rest === undefined, rest: rest?.address ?? null };
 }
 
-/** What is known of items beside an investigation. */
+/** Facts about items from outside an investigation. */
 type Known = KnownItems & { readonly ways: Ways };
 
-/** An investigation in a list: what it found, counted. */
+/** An investigation in a list, with the number of findings. */
 export function summaryOf(
   investigation: Investigation,
   { name, path, ways, ...known }: { readonly name: string; readonly path: string } & Known,
@@ -70,16 +70,16 @@ export function summaryOf(
   return {
     ...{ name, path, madeAt, since, until, subject },
     context: target.context,
-    /** When the oldest entry of the activity stream was written; null for an empty one. */
+    /** The time of the oldest entry of the activity stream; null for an empty stream. */
     oldest: stream.oldest,
     entries: stream.read,
-    /** What was done; the stolen token is not. */
+    /** Without the stolen token. */
     items: all.filter(({ isStolen }) => !isStolen).length,
-    /** How many were there or not checked when it was made; this does not change afterwards. */
+    /** The number of items that existed or were not checked when it was made; does not change afterwards. */
     found: items.filter(isStillThere).length,
-    /** What became of the items since, each counted once; `remaining` is what is to be cleaned, marked or resolved manually. */
+    /** The items' current states, each counted once; `remaining` must be cleaned, marked or resolved. */
     remaining: remaining.length,
-    /** How many of these someone said before to have dealt with by hand. */
+    /** The number of these that were marked earlier as resolved manually. */
     seenAgain: count('seen_again'),
     byHand: count('by_hand'),
     handedOver: count('handed_over'),
@@ -109,7 +109,7 @@ export async function shownInvestigation(
   return shownOf(investigation, { ...known, ways });
 }
 
-/** An investigation with what people said of its items, and what a cleaning verified since. */
+/** An investigation with the marks of its items, and later verifications by a cleaning. */
 export function shownOf(investigation: Investigation, known: Known) {
   const {
     items,
@@ -120,7 +120,7 @@ export function shownOf(investigation: Investigation, known: Known) {
     mayHaveRead: _read,
     ...rest
   } = investigation;
-  // Of very many, the page gets what remains. Their order is that of the file: it is the same after a cleaning.
+  // If there are very many, the page gets the remaining ones, in the order of the file.
   const most = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
   const shown = new Set(most.slice(0, MAX_ITEMS));
   const { groups, unattributedCount, ours } = unknownsOf([investigation], known.provenActs);
@@ -129,18 +129,17 @@ export function shownOf(investigation: Investigation, known: Known) {
   const drawn = items.filter((item) => shown.has(item));
   return {
     ...rest,
-    /** Who made what. */
     tree: chainTree(investigation.chain, drawn, { stolen, ...DRAWN }).map(shownBranch),
     total: items.length,
     notRead: notReadText(investigation),
-    /** What became of the items but the stolen token; of a case, the list has how many remain. */
+    /** The state of the items without the stolen token; a case's list has the number of remaining ones. */
     became: fatesTexts(
       all.filter(({ isStolen }) => !isStolen),
       { remains: investigation.incident === null ? 'still there or not checked' : null, over: true },
     ),
-    /** What is from before the stolen token was made, and taken for the owner's own work; null where nothing was set apart. */
+    /** The owner's own work from before the stolen token was created; null if none was excluded. */
     beforeToken: beforeToken === undefined ? null : shownBefore(beforeToken),
-    /** What is not known, the weightiest first; entries without an actor that are tokenctl's own are told apart. */
+    /** What is unknown, most important first; tokenctl's own entries without an actor are distinguished. */
     unknowns: { groups, unattributedCount, ours },
     items: all
       .filter(({ item }) => shown.has(item))
@@ -148,7 +147,7 @@ export function shownOf(investigation: Investigation, known: Known) {
   };
 }
 
-/** What is drawn of the tree, and under one user. */
+/** The maximum numbers of items drawn in the tree, and per user. */
 const DRAWN = { most: 400, mostOfUser: 60 };
 
 /** A user of the chain, or an item by its id. */
@@ -167,7 +166,7 @@ function shownBranch({ of, children }: ChainBranch): ShownBranch {
   };
 }
 
-/** What the page gets of it: it is neither cleaned nor marked. */
+/** The part for the page: it is neither cleaned nor marked. */
 function shownBefore({ madeAt, items, isWhole }: BeforeToken) {
   const some = items.slice(0, MAX_BEFORE).map(({ id, summary, first }) => ({ id, summary, first }));
   return { madeAt, isWhole, count: items.length, items: some };
@@ -187,42 +186,41 @@ function shownItem(
     stateText: stateText(item),
     kind: object.kind,
     by: by.map(({ username }) => username),
-    /** Whether it is to be cleaned, marked or resolved manually. */
+    /** Whether it must be cleaned, marked or resolved manually. */
     remains: isOpen(each),
     label: labelOf(each, of),
     facts: itemFacts(each, ownActs).facts.map(([name, values]) => ({ name, values: [values].flat() })),
     mark: said.legitimate,
-    /** Who said that it was resolved manually; where it remains, it was found again since. */
+    /** Who marked it as resolved manually; if it remains, it was found again since. */
     handled: said.byHand,
-    /** Who decides about it. */
     handedOver: said.handedOver,
-    /** Why it cannot be cleaned here; null where it can be picked. */
+    /** Why it cannot be cleaned here; null if it can be picked. */
     notCleanable: ending !== null && 'why' in ending ? ending.why : null,
-    /** What a cleaning does to end it; null where none may. */
+    /** How a cleaning ends it; null if none may. */
     ending: isEnded ? { act: ending.act.act, isForGood: isIrreversible(ending) } : null,
-    /** The values that this sets back; null where it does something else. */
+    /** The values that this restores; null if it does something else. */
     setsBack: isEnded ? setBackText({ item, ...ending }) : null,
     page: pageOf(item, of, ways),
-    /** Perhaps the work of someone else: it is cleaned only where it is picked. */
+    /** Possibly someone else's work: it is cleaned only if picked. */
     takesNaming: takesNaming(item, of),
     rules: item.findings.map(({ rule }) => rule),
   };
 }
 
-/** Where a browser shows an object: the page of a web interface, or what a REST API says of it. */
+/** The page of an object: in a web interface, or in a REST API. */
 interface ObjectPage {
   readonly href: string;
   readonly opens: 'web' | 'api';
 }
 
-/** The kinds that have pages in the web interface of the automation service, by the first parts of their addresses. */
+/** The kinds with pages in the automation service's web interface, by path prefix. */
 const SERVICE_PAGES: Readonly<Record<string, string>> = {
   ...{ user: 'users', organization: 'organizations', team: 'teams', o_auth2_application: 'applications' },
   ...{ inventory: 'inventories', host: 'hosts', group: 'groups', project: 'projects' },
   ...{ credential: 'credentials', job_template: 'templates' },
 };
 
-/** The page of an object; null where none is known. The addresses of a controller's own web interface are not. */
+/** The page of an object; null if unknown. The paths of a controller's own web interface are unknown. */
 function pageOf({ object }: InvestigationItem, { target }: Investigation, { rest }: Ways): ObjectPage | null {
   const { id, kind } = object;
   if (rest === null || target.dialect === 'gateway' || id === null || !/^https?:/.test(rest)) return null;

@@ -1,13 +1,12 @@
-/** What someone who locks down knows of a theft: asked once, kept with the case, and used by its first investigation. */
+/** The facts of a theft at its lockdown: asked once, kept with the case, used by its investigation. */
 import { z } from 'zod';
 import type { LockdownChange } from '../../cli/incident/lockdown-flow.ts';
 import { incidentId } from '../command-line.ts';
 
-/** All of it is optional: a lockdown must not wait for what no one knows. */
+/** All of it is optional: a lockdown must not wait for unknown facts. */
 export const theftSchema = z.strictObject({
-  /** The number of the stolen token. */
   token: z.number().int().positive().optional(),
-  /** When it began, as someone said (RFC 3339). */
+  /** When it began, according to the user (RFC 3339). */
   since: z.iso.datetime().optional(),
   /** The incident of the account whose theft this one belongs to. */
   of: incidentId.optional(),
@@ -16,10 +15,9 @@ export const theftSchema = z.strictObject({
 export type Theft = z.infer<typeof theftSchema>;
 
 /**
- * The lockdown that keeps a theft with its case before anything is changed.
- *
+ * The lockdown that stores a theft with its case before anything is changed.
  * @param given.files The files of the case.
- * @param given.onFailure Told why it was not kept: that must not stop a lockdown.
+ * @param given.onFailure Called with the reason if it was not stored: that must not stop a lockdown.
  */
 export function keepingTheft(
   lockdown: LockdownChange,

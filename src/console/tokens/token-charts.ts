@@ -4,10 +4,10 @@ import { expirySteps, useSteps } from '../../domain/token-statistics.ts';
 const DAY = 86_400_000;
 const MAX_FACETS = 12;
 
-/** Tokens in numbers, in the steps of the audit report. */
+/** Token counts, in the steps of the audit report. */
 export type Charts = ReturnType<typeof chartsOf>;
 
-/** A token, and by how many milliseconds the clock of its context is later than the time of the charts. */
+/** A token, and how far its context's clock is ahead of the charts' time, in milliseconds. */
 export interface ChartedToken {
   readonly token: Token;
   readonly laterMs: number;
@@ -15,7 +15,7 @@ export interface ChartedToken {
 
 type Rows = readonly ChartedToken[];
 
-/** The charts of tokens: `forExpiry` and `forUse` are what they are chosen from by a range of that chart. */
+/** The charts of tokens: `forExpiry` and `forUse` are the tokens from which their ranges are chosen. */
 export function chartsOf(
   { found, forExpiry, forUse }: { readonly found: Rows; readonly forExpiry: Rows; readonly forUse: Rows },
   now: Date,
@@ -28,12 +28,12 @@ export function chartsOf(
       scopes: facet(found, ({ scope }) => scope),
     },
     expiry: expiryBars(forExpiry, now),
-    /** Null where no context tells the last use. */
+    /** Null if no context shows the last use. */
     lastUse: tellsUse ? useBars(forUse, now) : null,
   };
 }
 
-/** How many tokens share each value; null for none: a personal access token, an owner that is gone. */
+/** Number of tokens per value; null for none: a personal access token, a deleted owner. */
 function facet(rows: Rows, of: (token: Token) => string | null) {
   const counts = new Map<string | null, number>();
   for (const { token } of rows) {
@@ -45,7 +45,7 @@ function facet(rows: Rows, of: (token: Token) => string | null) {
     .slice(0, MAX_FACETS);
 }
 
-/** How many tokens are in each stretch of time: after `from`, up to and including `to`; null where it is open. Soonest first. */
+/** Number of tokens per period: after `from`, up to and including `to`; null if open-ended. Soonest first. */
 function expiryBars(rows: Rows, now: Date) {
   const ends = expirySteps.map(([days]) => now.getTime() + days * DAY);
   const counts = expirySteps.map(() => 0);
@@ -63,7 +63,7 @@ function expiryBars(rows: Rows, now: Date) {
   }));
 }
 
-/** Most recent first, then those that were never used; last, those whose last use their context does not tell, if any. */
+/** Most recent first, then those that were never used; last, those whose last use is unknown, if any. */
 function useBars(rows: Rows, now: Date) {
   const begins = useSteps.map(([days]) => now.getTime() - days * DAY);
   const counts = useSteps.map(() => 0);
@@ -94,7 +94,7 @@ function useBars(rows: Rows, now: Date) {
   ];
 }
 
-/** Null for the end of a step that is open. */
+/** Null for an open-ended step. */
 function instant(time: number | undefined): string | null {
   return time === undefined || !Number.isFinite(time) ? null : new Date(time).toISOString();
 }

@@ -16,22 +16,19 @@ const listed = z
   .transform((value) => (typeof value === 'string' ? [value] : value))
   .optional();
 
-/** What of the tokens is shown, as a query has it. Criteria that are present must all hold. */
+/** The filter of tokens in a query. All criteria must match. */
 export const filterSchema = z.object({
   place: listed,
-  /** Words, of which each is part of the owner's name, of the application's or of the description, or the token's id. */
+  /** Words, each part of the owner's name, the application's name or the description, or the token's id. */
   text: z.string().max(200).optional(),
-  /** One token. */
   id: z.coerce.number().int().positive().optional(),
   /** Names, or patterns with `*` and `?`. */
   user: listed,
-  /** Of which the owner is a member or an administrator: names, or patterns. */
+  /** Groups of the owner, as member or administrator: names, or patterns. */
   organization: listed,
   team: listed,
   application: listed,
-  /** Descriptions, or patterns. */
   description: listed,
-  /** Personal access tokens only. */
   personal: z.stringbool().optional(),
   scope: z.enum(scopeWords).optional(),
   expiry: z.enum(['expired', 'live', 'never']).optional(),
@@ -46,7 +43,7 @@ export const filterSchema = z.object({
   createdBefore: instant,
   expiresSince: instant,
   expiresBefore: instant,
-  /** After this instant; nothing matches where the target does not tell the last use. */
+  /** After this instant; nothing matches if the target does not show the last use. */
   usedSince: instant,
   usedBefore: instant,
 });
@@ -62,7 +59,7 @@ export function filterOf(query: z.infer<typeof filterSchema>, places: readonly s
   };
 }
 
-/** A part of the filtered tokens, as a query has it. */
+/** A part of the filtered tokens, from a query. */
 export const pageSchema = z.object({
   sort: z.enum(['id', 'user', 'application', 'scope', 'created', 'expires', 'lastUsed']).default('id'),
   descending: z.stringbool().default(false),
@@ -73,10 +70,10 @@ export const pageSchema = z.object({
 export type Page = z.infer<typeof pageSchema>;
 
 /**
- * A filter as one test of a token, without findings, organizations and teams, which its target is asked for. The criteria that the command has as flags mean the same as there.
- *
+ * A filter as one predicate, without findings, organizations and teams, which are read from the target.
+ * Criteria that the command has as flags mean the same there.
  * @param clocks.now By the clock of the token's context.
- * @param clocks.laterMs By how much that is later than the time by which ranges were chosen in a chart.
+ * @param clocks.laterMs How much that is later than the time by which ranges were chosen in a chart.
  */
 export function matcher(
   filter: TokenFilter,
@@ -128,12 +125,12 @@ function hasText({ id, user, application, description }: Token, text: string): b
   );
 }
 
-/** A filter as the flags that mean the same; null where it has a criterion without a flag. */
+/** A filter as equivalent flags; null if it has a criterion without a flag. */
 export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
   const { places: _, users, applications, scope, expiry, expiresWithin, use, unusedFor, ...rest } = filter;
   const { organizations, teams, descriptions, createdSince, createdBefore, findings, ...more } = rest;
   const isMore = Object.values(more).some((value) => value !== undefined && value !== false && value !== '');
-  // The command takes one flag about the expiry.
+  // The command accepts only one flag about the expiry.
   const isBoth = expiry !== undefined && expiresWithin !== undefined;
   if (isMore || isBoth || use === 'used' || expiry === 'live') return null;
   const typed: Typed = {
@@ -156,7 +153,6 @@ export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
   return { typed: isAll ? { all: true } : typed };
 }
 
-/** Days as an age of the command line. */
 function daysText(days: number | undefined): string | undefined {
   if (days === undefined) return undefined;
   return Number.isInteger(days) || days > 365 ? `${Math.round(days)}d` : ageText(days * 24);

@@ -11,15 +11,15 @@ import { inTurns, type Places } from '../places.ts';
 import { type ChartedToken, type Charts, chartsOf } from './token-charts.ts';
 import { matcher, type Page, type TokenFilter } from './token-filter.ts';
 
-/** The tokens that are held in memory, of one context. */
+/** The maximum number of tokens of a context kept in memory. */
 const MAX_HELD = 200_000;
 const MAX_ROWS = 500;
-/** A page is shown once so many tokens are read, or this time has passed. */
+/** A page is shown once this many tokens are read, or this time has passed. */
 const FIRST_ROWS = 100;
 const FIRST_MS = 2_000;
 /** Contexts that are read at a time. */
 const READINGS_AT_ONCE = 2;
-/** Other requests get their turn after so many tokens. */
+/** Other requests get their turn after this many tokens. */
 const TURN = 5_000;
 const DAY = 86_400_000;
 
@@ -28,24 +28,23 @@ interface Reading {
   readonly place: string;
   began: Date;
   readonly tokens: Token[];
-  /** `cut`: there are more than are held. */
+  /** `cut`: there are more than are kept. */
   state: 'reading' | 'complete' | 'cut' | 'failed';
   problem: Problem | null;
   seconds: number;
-  /** By how many milliseconds the clock of the context is ahead of this machine's. */
+  /** How far the context's clock is ahead of this machine's, in milliseconds. */
   aheadMs: number;
-  /** Why not all tokens are among them; null if they are. */
+  /** Why the tokens are incomplete; null if they are complete. */
   incomplete: string | null;
-  /** The ids that the target, or an audit of it, selects by what its tokens do not tell: by criterion. */
+  /** The ids that the target or an audit selects by criteria that tokens do not show, by criterion. */
   readonly selected: Map<string, Promise<ReadonlySet<number>>>;
-  /** Ends once there is a first page to show, or nothing more to wait for. */
+  /** Resolves once there is a first page to show, or nothing more to wait for. */
   readonly first: PromiseWithResolvers<void>;
 }
 
-/** What the page shows of tokens. */
 export type TokenPage = Awaited<ReturnType<TokenTable['page']>>;
 
-/** A context that has not said yet which controller it is. */
+/** A context that has not yet said which controller it is. */
 export function waitingReading(place: string, seconds: number): TokenPage['readings'][number] {
   const at = new Date().toISOString();
   return { place, at, state: 'reading', tokens: 0, problem: null, incomplete: null, seconds };
@@ -56,8 +55,8 @@ interface Row extends ChartedToken {
 }
 
 /**
- * The tokens of all contexts, read once and answered from memory: values of tokens are not among them. What was read is
- * shown with its age, and read again on request and after each change.
+ * The tokens of all contexts, read once and served from memory, without their values. The page shows their
+ * age; they are read again on request and after each change.
  */
 export class TokenTable {
   readonly #places: Places;
@@ -69,14 +68,14 @@ export class TokenTable {
     this.#places = places;
   }
 
-  /** Reads again when it is asked for the next time. */
+  /** Reads again on the next request. */
   forget(place?: string): void {
     this.#views.clear();
     if (place === undefined) this.#readings.clear();
     else this.#readings.delete(place);
   }
 
-  /** The tokens of a context as far as they are read; begins to read them. */
+  /** The tokens of a context read so far; starts to read them. */
   reading(place: string): Reading {
     const known = this.#readings.get(place);
     if (known !== undefined) return known;
@@ -97,7 +96,7 @@ export class TokenTable {
     return reading;
   }
 
-  /** One page of the tokens that match, with counts of all that match. */
+  /** One page of the matching tokens, with counts of all of them. */
   async page(filter: TokenFilter, { offset, limit, ...order }: Page) {
     const readings = filter.places.map((place) => this.reading(place));
     await firstOf(readings);
@@ -125,8 +124,8 @@ export class TokenTable {
   }
 
   /**
-   * The time by which the charts of contexts go, and the ranges that are chosen in them: of one context, its own;
-   * of several, this machine's, to which the times of each context are converted.
+   * The time for charts and for the ranges chosen in them: of one context, its own; of several, this
+   * machine's, to which the times of each context are converted.
    */
   #now(places: readonly string[]): Date {
     const [only, ...others] = places;
@@ -134,7 +133,7 @@ export class TokenTable {
     return new Date(Date.now() + (isOne ? this.reading(only).aheadMs : 0));
   }
 
-  /** What matches, in order. Kept for a while, because the page asks for it in parts as one scrolls. */
+  /** The matching tokens, in order. Cached for a while: the page requests it in parts while scrolling. */
   #view(filter: TokenFilter, order: Order): Promise<View> {
     const now = this.#now(filter.places);
     const readings = filter.places.map((place) => this.reading(place));
@@ -154,7 +153,7 @@ export class TokenTable {
 
   async #viewOf(filter: TokenFilter, order: Order, now: Date): Promise<View> {
     const found = await this.#matching(filter, now);
-    // A chart shows all that a range in it is chosen from.
+    // A chart shows everything that a range is chosen from.
     const { expiresSince, expiresBefore, usedSince, usedBefore, ...rest } = filter;
     const uses = { usedSince, usedBefore };
     const without = async (isGiven: boolean, other: TokenFilter) =>
@@ -167,11 +166,7 @@ export class TokenTable {
     return { found, counts: chartsOf({ found, forExpiry, forUse }, now) };
   }
 
-  /**
-   * The ids of all tokens of one context that match, ascending.
-   *
-   * @throws TokenctlError `usage` while the tokens are read.
-   */
+  /** The ids of all matching tokens of one context, ascending. Throws `usage` while the tokens are read. */
   async ids(filter: TokenFilter): Promise<number[]> {
     const reading = filter.places
       .map((place) => this.reading(place))
@@ -216,7 +211,7 @@ export class TokenTable {
     return found;
   }
 
-  /** Tests by use where the target selects by it but does not tell it; null where each token tells. */
+  /** Predicates by use if the target selects by it but does not show it; null if each token shows it. */
   async #usesIn(
     reading: Reading,
     { use, unusedFor }: TokenFilter,
@@ -237,7 +232,7 @@ export class TokenTable {
     return tests;
   }
 
-  /** A test by findings, as an audit by the configured policy has them; none without the criterion. */
+  /** A predicate by findings, from an audit by the configured policy; none without the criterion. */
   async #findingsIn(
     reading: Reading,
     { findings: finding }: TokenFilter,
@@ -250,7 +245,7 @@ export class TokenTable {
     return [(id) => found.has(id)];
   }
 
-  /** A test by the owner's organizations and teams; none without these criteria. */
+  /** A predicate by the owner's organizations and teams; none without these criteria. */
   async #groupsIn(
     reading: Reading,
     { organizations, teams }: TokenFilter,
@@ -309,10 +304,10 @@ export class TokenTable {
           tokens.push(token);
           if (tokens.length === FIRST_ROWS) {
             reading.first.resolve();
-            // Who waits for them is answered before more is read.
+            // Waiting requests are answered before more is read.
             await nextTurn();
           }
-          // A target that was forgotten meanwhile is not read to its end.
+          // A target that was dropped in the meantime is not read to its end.
           if (tokens.length % TURN === 0 && this.#readings.get(place) !== reading) return done('cut');
         }
         done('complete');
@@ -324,7 +319,7 @@ export class TokenTable {
   }
 }
 
-/** Waits until one of these contexts has something to show, but not for long. */
+/** Waits briefly until one of these contexts has something to show. */
 async function firstOf(readings: readonly Reading[]): Promise<void> {
   if (readings.length === 0) return;
   let timer: NodeJS.Timeout | undefined;
@@ -337,13 +332,13 @@ async function firstOf(readings: readonly Reading[]): Promise<void> {
 
 type Order = Pick<Page, 'sort' | 'descending'>;
 
-/** The tokens that match, in order, with counts of all of them. */
+/** The matching tokens, in order, with counts of all of them. */
 interface View {
   readonly found: readonly Row[];
   readonly counts: Charts;
 }
 
-/** How long an order is kept, and how many are. What depends on the time is that old at most. */
+/** How long an order is cached, and how many are. Time-dependent results are at most that old. */
 const VIEW_MS = 60_000;
 const MAX_VIEWS = 4;
 
@@ -363,7 +358,7 @@ const orders: Readonly<Record<Page['sort'], (one: Token, other: Token) => number
   scope: byText(({ scope }) => scope),
   created: (one, other) => one.created.getTime() - other.created.getTime(),
   expires: (one, other) => one.expires.getTime() - other.expires.getTime(),
-  // Of those that were never used, or whose use is not told, the newest counts as the last.
+  // Among tokens that were never used, or whose use is unknown, the newest counts as the last.
   lastUsed: (one, other) =>
     (one.lastUsed?.getTime() ?? 0) - (other.lastUsed?.getTime() ?? 0) ||
     one.created.getTime() - other.created.getTime(),

@@ -8,20 +8,21 @@ import type { Places } from '../places.ts';
 
 const MAX_TEXT = 4_000;
 
-/** In the body: an address is written to histories and logs. */
+/** In the body: URLs are written to histories and logs. */
 const valueBody = z.strictObject({
   place: z.string().max(300),
   text: z.string().min(1).max(MAX_TEXT),
 });
 
-/** The tokens of a context that a value is of. */
+/** The tokens of a context that have a value. */
 export interface ValueRead {
   readonly found: readonly Pick<LeakedTokens['found'][number], 'kind' | 'live' | 'ids' | 'user'>[];
 }
 
 /**
- * Serves whose the value of a token is, as the command finds it in a database: by its hash. The value is neither kept nor sent
- * anywhere. Over REST it would be presented, which may count as a use of the thief's: the command asks for that and records it.
+ * Serves the owner of a token's value, which the command finds in a database by its hash. The value is
+ * neither stored nor sent anywhere. Over REST it would be presented, which may count as a use by the
+ * intruder: the command asks for that and records it.
  */
 export function serveValues(app: FastifyInstance, places: Places): void {
   app.post('/api/tokens/value', { config: { readsOnly: true } }, async ({ body }): Promise<ValueRead> => {

@@ -1,4 +1,4 @@
-/** The HTTP interface of the console: JSON, the cookie, and the key that only pages of this address have. */
+/** The client of the console's HTTP interface: JSON, the cookie, and the key only of pages of this origin. */
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiError } from '@tokenctl/common/web/api.ts';
 import { useEffect, useState } from 'react';
@@ -9,14 +9,16 @@ import type { Ended as EndedOf, OperationState, Problem } from '../../console/op
 import type { FleetRow, Overview } from '../../console/overview.ts';
 import type { Facts } from '../../console/routes.ts';
 
-/** Where the page that opens the console keeps the key for all tabs of this address (`KEEP_KEY` of `src/console/server.ts`). */
+/**
+ * The storage item in which the page that opens the console puts the key for all tabs of this origin
+ * (`KEEP_KEY` of `src/console/server.ts`).
+ */
 const STORED_KEY = 'console-key';
 
 function headers(): Record<string, string> {
   return { Accept: 'application/json', 'X-Console-Key': localStorage.getItem(STORED_KEY) ?? '' };
 }
 
-/** How a request is made. */
 interface Options {
   readonly body?: unknown;
   readonly signal?: AbortSignal;
@@ -26,7 +28,6 @@ interface Options {
 
 /**
  * Reads a path, or posts to it if there is a body.
- *
  * @throws ApiError for any answer other than 2xx; status 0 without an answer.
  */
 export async function call<T>(path: string, options: Options = {}): Promise<T> {
@@ -34,7 +35,7 @@ export async function call<T>(path: string, options: Options = {}): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** The same, for an answer that is no JSON. */
+/** The same, for a response that is not JSON. */
 export async function send(path: string, { body, signal, quiet = false }: Options = {}): Promise<Response> {
   const response = await fetch(path, {
     method: body === undefined ? 'GET' : 'POST',
@@ -58,18 +59,18 @@ export async function send(path: string, { body, signal, quiet = false }: Option
 const UNREACHABLE: ReadonlySet<string> = new Set(['target_unreachable', 'database_unreachable']);
 const REFUSED: ReadonlySet<string> = new Set(['credentials_refused', 'permission_refused']);
 
-/** What a context that cannot be read is called: one that refuses the credential was reached. */
+/** The text for an unreadable context: one that refuses the credential was reached. */
 export function unreadText({ code }: Pick<Problem, 'code'>): string {
   if (UNREACHABLE.has(code)) return 'not reachable';
   return REFUSED.has(code) ? 'login rejected or permission denied' : 'not read';
 }
 
-/** A name as the pattern that means exactly it. */
+/** The pattern that matches exactly a name. */
 export function patternOf(name: string): string {
   return name.replaceAll(/[*?]/g, '\\$&');
 }
 
-/** Saves an answer as a file. */
+/** Saves a response as a file. */
 export async function saved(response: Response, name: string): Promise<void> {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(await response.blob());
@@ -78,7 +79,6 @@ export async function saved(response: Response, name: string): Promise<void> {
   URL.revokeObjectURL(link.href);
 }
 
-/** Reads a path, and keeps what was read. */
 export function useRead<T>(path: string | null, every?: number | false): UseQueryResult<T, Error> {
   return useQuery({
     queryKey: [path],
@@ -89,13 +89,13 @@ export function useRead<T>(path: string | null, every?: number | false): UseQuer
   });
 }
 
-/** How often a page asks for what is not there yet, or follows what was lost. */
+/** The interval at which a page asks for pending data, or reconnects. */
 const AGAIN_MS = 1_000;
 
 /**
- * The same, each second until all is there. The page repeats it by itself, which does not keep the console running.
- *
- * @param more.isAnew Whether what the console knows is too old for a page that is opened.
+ * The same, each second until everything is there. The page repeats it on its own, which does not keep the
+ * console running.
+ * @param more.isAnew Whether the console's cache is too old for a newly opened page.
  */
 export function useGradually<T>(
   path: string | null,
@@ -117,14 +117,14 @@ export function useGradually<T>(
   });
 }
 
-/** An answer as it arrives: a time is text of RFC 3339. */
+/** A response as it arrives: times are RFC 3339 texts. */
 export type Json<Value> = Value extends Date
   ? string
   : Value extends object
     ? { readonly [Name in keyof Value]: Json<Value[Name]> }
     : Value;
 
-/** A query string; parameters without a value are left out. */
+/** A query string; parameters without a value are omitted. */
 export function query(
   path: string,
   parameters: Readonly<Record<string, string | number | undefined>>,
@@ -135,7 +135,7 @@ export function query(
     : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** The parameters of the page's address, and what changes some of them; null or an empty value removes one. */
+/** The parameters of the page's URL, and a function that changes some; null or an empty value removes one. */
 export function useAddress(): readonly [
   URLSearchParams,
   (changes: Readonly<Record<string, string | null>>) => void,
@@ -154,23 +154,21 @@ export function useAddress(): readonly [
 
 export type { Facts, Problem };
 
-/** What the console is; read before any page is shown. */
+/** The console's facts, read before any page is shown. */
 export function useFacts(): Facts {
   const { data } = useRead<Facts>('/api/console');
   if (data === undefined) throw new Error('the page was shown before the console was read');
   return data;
 }
 
-/** What is known of a context. */
 export type ContextRead = Json<Overview>;
 
-/** What is known of a controller at a glance. */
 export type ControllerRead = Json<FleetRow>;
 
 /** Who may approve plans for a context, and what one person may do there alone. */
 export type ApprovalRule = ContextRead['approval'];
 
-/** Audits of controllers, and what is missing of them. */
+/** Audits of controllers, and what is missing from them. */
 export type AuditRead = Json<AuditsTogether> & {
   readonly readings: readonly {
     readonly place: string;
@@ -179,27 +177,25 @@ export type AuditRead = Json<AuditsTogether> & {
   }[];
 };
 
-/** The audit of a context, or of all that answered, each second until that is all. */
+/** The audit of a context, or of all that have answered, repeated each second until that is all. */
 export function useAudit(path: string | null) {
   return useGradually<AuditRead>(path, ({ readings }) => readings.some(({ waits }) => waits !== null));
 }
 
-/** A way in of an incident, and what was read of it. */
 export type AccessPath = Json<Incidents>['incidents'][number]['accessPaths'][number];
 
-/** How many ways in of an incident were not checked. */
+/** Number of an incident's access paths that were not checked. */
 export function uncheckedIn(incident: { readonly accessPaths: readonly AccessPath[] }): number {
   return incident.accessPaths.filter(({ state }) => state === 'not_checked').length;
 }
 
 export type Ended = Json<EndedOf>;
 
-/** One change from its plan to its report. */
+/** A change from its plan to its report. */
 export type Operation = Json<OperationState>;
 
 /**
- * An operation as it goes on. A lost connection is made again: the work does not depend on it.
- *
+ * The progress of an operation. Reconnects if the connection is lost: the work does not depend on it.
  * @returns The last state, and whether the connection is lost.
  */
 export function useOperation(id: string): {
@@ -225,7 +221,7 @@ export function useOperation(id: string): {
   return { operation, isLost, error };
 }
 
-/** Follows an operation to its end, over as many connections as that takes. */
+/** Follows an operation to its end, reconnecting as necessary. */
 async function follow(
   id: string,
   given: {

@@ -1,4 +1,4 @@
-/** The files of an audit: a baseline to compare with, and the reports of the command to download. */
+/** The files of an audit: a baseline to compare with, and the command's reports to download. */
 import { Label } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { saved, send } from './api.ts';
@@ -12,14 +12,14 @@ export const FORMATS = [
   ['baseline', 'Baseline'],
 ] as const;
 
-/** A baseline that was chosen: its text, and what tells it from another one. */
+/** A chosen baseline: its text, and a key that identifies it. */
 export interface Chosen {
   readonly name: string;
   readonly text: string;
   readonly key: string;
 }
 
-/** What the console takes of a file, in bytes. */
+/** The maximum file size that the console accepts, in bytes. */
 const MAX_BASELINE = 8 * 1024 * 1024;
 
 export function BaselineField(props: {

@@ -1,4 +1,4 @@
-/** The findings of an audit as a list, and what their rule is about. */
+/** The findings of an audit as a list, with an explanation of their rule. */
 import { Button } from '@patternfly/react-core';
 import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
@@ -9,7 +9,7 @@ import { OwnCommand } from './commands.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
 import { Severity } from './parts.tsx';
 
-/** What a rule of the policy finds, and an exception to propose for it. */
+/** What a rule of the policy finds, and a proposed exception for it. */
 export function AboutRule({
   read,
   place,
@@ -55,10 +55,10 @@ const CONTEXT: Column<AuditRead['findings'][number]> = { title: 'Context', show:
 
 const STATE: Column<AuditRead['findings'][number]> = { title: 'State', show: ({ state }) => state };
 
-/** The findings, the worst first. */
+/** The findings, most severe first. */
 export function FindingTable(props: {
   readonly findings: AuditRead['findings'];
-  /** How many there are, listed or not; null where that is not counted. */
+  /** Their number, listed or not; null if unknown. */
   readonly total: number | null;
   readonly isCompared: boolean;
   readonly isOfSeveral: boolean;

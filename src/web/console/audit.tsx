@@ -1,4 +1,4 @@
-/** Findings by rule and by owner, against a baseline, with exceptions to propose and the reports of the command to download. */
+/** Findings by rule and by owner, against a baseline, with proposed exceptions and reports to download. */
 
 import { Button, Label, PageSection, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -12,7 +12,7 @@ import { AboutRule, FindingTable } from './audit-findings.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { Bars, Failure, NotInList, OneMessage, Severity, When } from './parts.tsx';
 
-/** Compared with a baseline. */
+/** The state relative to a baseline. */
 type State = NonNullable<AuditRead['findings'][number]['state']>;
 
 export function Audit(): ReactNode {
@@ -21,7 +21,7 @@ export function Audit(): ReactNode {
   const filter = search.get('place');
   const chosen = usePlace(filter ?? places[0] ?? '');
   const isAll = filter === null && chosen?.isAlone === false;
-  // Of all, each link leads to all.
+  // With all contexts, each link leads to all.
   const place = isAll ? undefined : chosen?.place;
   const rule = search.get('rule');
   const severity = search.get('severity');
@@ -102,7 +102,7 @@ export function Audit(): ReactNode {
               data={data}
               rule={rule}
               severity={rule === null ? severity : null}
-              // Each rule has its severity: one of both says what is listed.
+              // A rule has one severity: either of them determines the list.
               onChoose={(rule, severity) => change({ rule, severity })}
               onContext={(place) => change({ place, only: null })}
               place={place}
@@ -114,7 +114,7 @@ export function Audit(): ReactNode {
   );
 }
 
-/** The worst first. */
+/** Most severe first. */
 const SEVERITIES = ['critical', 'high', 'medium', 'low'] as const;
 
 type SeverityName = (typeof SEVERITIES)[number];
@@ -127,7 +127,7 @@ function Findings(props: {
   readonly severity: string | null;
   readonly onChoose: (rule: string | null, severity: string | null) => void;
   readonly onContext: (place: string) => void;
-  /** The context that is shown; undefined for all. */
+  /** The displayed context; undefined for all. */
   readonly place: string | undefined;
 }): ReactNode {
   const { data, rule, severity, onChoose, onContext, place } = props;
@@ -245,7 +245,7 @@ function Findings(props: {
   );
 }
 
-/** How many findings there are of what is listed, listed or not; null where the audit does not count just these. */
+/** Number of findings for the list, listed or not; null if the audit does not count exactly these. */
 function totalOf(
   { summary, rules, trend }: AuditRead,
   chosen: { readonly rule: string | null; readonly severity: string | null; readonly state: State | null },
@@ -259,7 +259,7 @@ function totalOf(
   return { new: summary.found, known: summary.known, fixed: summary.fixed }[state];
 }
 
-/** How many findings there are of each severity, to list only those. */
+/** Number of findings per severity, to filter by it. */
 function Severities({
   counts,
   chosen,
@@ -288,7 +288,7 @@ function Severities({
   );
 }
 
-/** One message for all rules that were not checked: those with one reason in one line. */
+/** One message for all rules that were not checked, grouped by reason. */
 function NotChecked({
   notChecked,
   isOfSeveral,
@@ -311,7 +311,7 @@ function NotChecked({
     <OneMessage
       variant="warning"
       title={`${countText(new Set(notChecked.map(({ rule }) => rule)).size, 'rule')} were not checked`}
-      // The title of several says it.
+      // With several, the title says it.
       texts={reasons.length === 1 ? [`Not checked${isOfSeveral ? ' in' : ':'} ${only}`] : reasons}
     />
   );

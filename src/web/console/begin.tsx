@@ -1,4 +1,4 @@
-/** What all forms of changes share: how the change begins, why it is made, and why it cannot be. */
+/** Shared by all forms of changes: starting a change, its reason, and why it is impossible. */
 import { FormGroup, TextInput } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -8,8 +8,7 @@ import { Message, Said } from './parts.tsx';
 
 /**
  * Begins an operation, and shows it.
- *
- * @param how.replaces Whether it comes in the place of what is shown: going back does not lead there.
+ * @param how.replaces Whether it replaces the current page in the history.
  */
 export function useBegin({ replaces = false }: { readonly replaces?: boolean } = {}) {
   const [, setSearch] = useSearchParams();
@@ -26,7 +25,6 @@ export function useBegin({ replaces = false }: { readonly replaces?: boolean } =
   });
 }
 
-/** The reason and the ticket of a change. */
 export interface Account {
   readonly reason: string;
   readonly ticket: string;
@@ -40,7 +38,7 @@ export function AccountFields({
 }: {
   readonly account: Account;
   readonly onChange: (account: Account) => void;
-  /** Tells the fields from those of another form of the page. */
+  /** Distinguishes the fields from those of another form on the page. */
   readonly name?: string;
 }): ReactNode {
   const { requireReason, requireTicket } = useFacts();
@@ -66,7 +64,7 @@ export function AccountFields({
   );
 }
 
-/** A failure in the words of the command; what its flags are for, in those of the forms. */
+/** A failure in the words of the command; the purpose of its flags in those of the forms. */
 export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
   if (problem.code === 'not_approved') {
     return (

@@ -1,20 +1,20 @@
-/** The flags of a command as check boxes: the console says which there are. */
+/** The flags of a command as check boxes: the console's server lists them. */
 import { Checkbox } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import type { FormChoice } from '../../console/command-line.ts';
 
-/** What was chosen, by the members of the request. */
+/** The choices, by member of the request. */
 export type Choices = Readonly<Record<string, boolean>>;
 
-/** A check box for each flag. What is not chosen is as `defaults` says. */
+/** A check box for each flag. Flags without a choice have their value from `defaults`. */
 export function ChoiceFields(props: {
   readonly fields: readonly FormChoice[];
   readonly choices: Choices;
   readonly onChange: (choices: Choices) => void;
   readonly defaults?: Choices;
-  /** The selection, by its member; a field that cannot be used with it is disabled. */
+  /** The selection, by its member; fields that cannot be used with it are disabled. */
   readonly scope?: string;
-  /** Why a flag is not possible at all, by its member. */
+  /** Why flags are impossible, by member. */
   readonly gaps?: Readonly<Record<string, ReactNode>>;
 }): ReactNode {
   const { fields, choices, onChange, defaults = {}, scope, gaps = {} } = props;
@@ -35,7 +35,6 @@ export function ChoiceFields(props: {
   });
 }
 
-/** Whether a flag can be used with a selection. */
 export function isPossible({ scopes }: FormChoice, scope: string | undefined): boolean {
   return scopes === null || scope === undefined || scopes.includes(scope);
 }

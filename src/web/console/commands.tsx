@@ -1,20 +1,20 @@
-/** What pages show of the commands: their lines to copy, and what they print. The first page has none of it. */
+/** Parts about commands: lines to copy, and their output. Not needed by the first page. */
 import { ClipboardCopy, SearchInput } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { useFacts } from './api.ts';
 
-/** The command for what the page shows, to copy: with the files that the console was started with. */
+/** The command that shows what the page shows, to copy, with the files that the console was started with. */
 export function OwnCommand({
   words,
   place,
 }: {
   /** Without the name of the program. */
   readonly words: string;
-  /** Undefined where the command has no context. */
+  /** Undefined if the command has no context. */
   readonly place?: string;
 }): ReactNode {
   const { startedWith } = useFacts();
-  // With a file of a database, that is the context.
+  // With a database file, that is the context.
   const isNamed = place !== undefined && !startedWith.some((flag) => flag.startsWith('--database-file'));
   return (
     <CommandLine
@@ -23,7 +23,7 @@ export function OwnCommand({
   );
 }
 
-/** A command to copy, shown whole however long it is. */
+/** A command to copy, shown in full. */
 export function CommandLine({ command }: { readonly command: string }): ReactNode {
   return (
     <ClipboardCopy isCode variant="inline-compact" isBlock hoverTip="Copy" clickTip="Copied">
@@ -41,7 +41,7 @@ export function Printed({ text, label }: { readonly text: string; readonly label
   );
 }
 
-/** A field for a text to search for, which is used when the user asks for it or clears it. */
+/** A search field, applied when the user submits or clears it. */
 export function TextSearch({
   label,
   value,

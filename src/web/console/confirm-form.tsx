@@ -1,4 +1,3 @@
-/** The confirmation of a plan. */
 import {
   Button,
   Form,
@@ -14,7 +13,7 @@ import { call, type Operation } from './api.ts';
 import { sentence } from './case/case-stages.ts';
 import { Failure } from './parts.tsx';
 
-/** What is typed to confirm a plan, and the button that says what it does. */
+/** The input that confirms a plan, and the button that names the action. */
 export function ConfirmForm({
   id,
   asked,

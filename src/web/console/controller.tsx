@@ -1,4 +1,4 @@
-/** Which contexts are one controller, and which of them a page uses. */
+/** Which contexts are the same controller, and which of them a page uses. */
 import { Button } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { type ReactNode, useState } from 'react';
@@ -6,26 +6,26 @@ import { useSearchParams } from 'react-router';
 import type { Controller } from '../../console/controllers.ts';
 import { type Problem, query, useAddress, useFacts, useGradually } from './api.ts';
 
-/** How long the other contexts of a controller are waited for, in seconds. */
+/** How long to wait for the other contexts of a controller, in seconds. */
 const PATIENCE_SECONDS = 5;
 
 /** The context that a page uses, and the others of the same controller. */
 export interface ChosenPlace {
   readonly place: string;
   readonly via: 'database' | 'rest' | null;
-  /** The context that was asked for, if another one is used. */
+  /** The requested context, if another one is used. */
   readonly instead: string | null;
-  /** The REST context beside a database, for what takes the REST API. */
+  /** The REST context of the same controller as a database, for what needs the REST API. */
   readonly restContext: string | undefined;
   /** The other contexts of the same controller that answered. */
   readonly others: readonly string[];
-  /** Whether the console has no other controller. */
   readonly isAlone: boolean;
 }
 
 /**
- * The context that sees and can do the most of the controller of another one, unless that is to be used itself; null while it is
- * not known. Once it is chosen it stays, whatever answers later: a form must not change its target.
+ * The context of the same controller that sees and can do the most, unless the requested one must be used;
+ * null while unknown. Once chosen it does not change, whatever answers later: a form must not change its
+ * target.
  */
 export function usePlace(asked: string): ChosenPlace | null {
   const [search] = useSearchParams();
@@ -57,7 +57,7 @@ function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boo
   const used = isOnly || best === undefined ? itself : best;
   const place = used?.place ?? asked;
   const via = used?.via ?? null;
-  // The name of a component of a platform is no context of a command.
+  // The name of a platform's component is not a context for commands.
   const answering = all.filter((each) => each.via !== null && !each.place.includes('/'));
   const rest = answering.find((each) => each.via === 'rest');
   return {
@@ -70,7 +70,7 @@ function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boo
   };
 }
 
-/** Says which context is used where another one was asked for, and offers that one. */
+/** A note about which context is used instead of the requested one, with an offer to use that. */
 export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNode {
   const [, change] = useAddress();
   const { place, via, instead, restContext } = chosen;
@@ -96,7 +96,7 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
   );
 }
 
-/** What a controller answered to a question, read through one of its contexts. */
+/** A controller's answer to a query, read in one of its contexts. */
 export interface Listed<T> {
   readonly place: string;
   readonly others: readonly string[];
@@ -107,7 +107,7 @@ export interface Listed<T> {
   };
 }
 
-/** What all controllers answer, read anew when the page is opened, and which of it the context of the masthead leaves. */
+/** The answers of all controllers, re-read when the page opens, and those for the masthead's context. */
 export function useEach<T>(path: string) {
   const { places } = useFacts();
   const [search] = useAddress();
@@ -132,7 +132,7 @@ export function useEach<T>(path: string) {
   };
 }
 
-/** The context that the page is about, or all; none of a console of one. */
+/** The context of the page, or all; not shown in a console with one context. */
 export function ContextFilter(): ReactNode {
   const { places } = useFacts();
   const [search, change] = useAddress();

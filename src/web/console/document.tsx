@@ -1,4 +1,4 @@
-/** Plans, reports and histories of the commands, laid out as what they are: steps with their state, ways in, facts, counts. */
+/** Plans, reports and histories of commands, laid out by content: steps, access paths, facts, counts. */
 import './case/case.css';
 import { Button, DescriptionList, Label, type LabelProps } from '@patternfly/react-core';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
@@ -8,10 +8,10 @@ import type { Ended } from './api.ts';
 import { CommandLine, Printed } from './commands.tsx';
 import { Bars, Fact, Said, WithTimes } from './parts.tsx';
 
-/** The lines of a part that are drawn at first. */
+/** The number of lines of a part drawn at first. */
 const MOST_LINES = 200;
 
-/** What a command ended with: laid out, or as it prints it where that is a text of its own. */
+/** The output of a command: laid out, or verbatim. */
 export function Report({
   ended: { document, text },
   label,
@@ -19,7 +19,7 @@ export function Report({
 }: {
   readonly ended: Pick<Ended, 'document' | 'text'>;
   readonly label: string;
-  /** What belongs below the outcome, which is the first part. */
+  /** Shown below the outcome, which is the first part. */
   readonly children?: ReactNode;
 }): ReactNode {
   return document === null ? (
@@ -33,11 +33,11 @@ export function Report({
 
 export function DocumentView(props: {
   readonly parts: readonly ShownPart[];
-  /** Names the region. */
+  /** The accessible name of the region. */
   readonly label: string;
-  /** The level of its main headings: one below that of what it stands in. */
+  /** The level of its main headings: one below that of its container. */
   readonly headingLevel?: 2 | 3 | 4;
-  /** What stands below the first part. */
+  /** Shown below the first part. */
   readonly children?: ReactNode;
 }): ReactNode {
   const { parts, label, headingLevel = 2, children } = props;
@@ -115,7 +115,7 @@ function PartView({
   }
 }
 
-/** Names and values, within a list of descriptions. */
+/** Names and values, within a description list. */
 export function TextFacts({
   facts,
 }: Pick<Extract<ShownPart, { readonly kind: 'facts' }>, 'facts'>): ReactNode {
@@ -236,7 +236,7 @@ const MARKS: Readonly<Record<string, readonly [word: string, color: LabelProps['
   '-': ['no finding', 'grey'],
 };
 
-/** How something ended, or how grave it is. */
+/** A result or a severity. */
 function Mark({ mark }: { readonly mark: string }): ReactNode {
   const [word, color] = MARKS[mark.toLowerCase()] ?? [mark, 'grey'];
   return (

@@ -20,7 +20,7 @@ import { Failure } from './parts.tsx';
 
 export type RuleRead = Json<AuditsTogether>['rules'][number];
 
-/** Writes an exception of the policy, to copy into the configuration. The console does not write it there. */
+/** Formats an exception of the policy, to copy into the configuration, which the console does not write. */
 export function ExceptionDialog({
   read: { rule, owners, applications, exceptions, count },
   onClose,

@@ -1,4 +1,4 @@
-/** The frame of the console: its pages, its navigation, who works in it, and the operation that is open. */
+/** The frame of the console: its pages, its navigation, the current account, and the open operation. */
 import { Button, EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiError } from '@tokenctl/common/web/api.ts';
@@ -45,7 +45,7 @@ const SavedPlans = lazy(async () => ({ default: (await loads.plans()).SavedPlans
 const Help = lazy(async () => ({ default: (await loads.help()).Help }));
 const Operations = lazy(async () => ({ default: (await loads.log()).Operations }));
 
-/** When the rest of the code is loaded: each page opens, and says so itself, when the console has ended meanwhile. */
+/** When to load the rest of the code: pages then still open, and report it, after the console has stopped. */
 const LOAD_REST_MS = 1_000;
 
 const PAGES = [
@@ -65,12 +65,12 @@ const PAGES = [
   { path: '/jobs', title: 'Jobs', page: <Jobs /> },
 ];
 
-/** The pages that are about all contexts, or about the one that is chosen. */
+/** The pages about all contexts, or about the chosen one. */
 const OF_CONTEXTS: ReadonlySet<string> = new Set(['/', '/tokens', '/incidents', '/audit', '/lifetimes']);
 
-/** The frame with the page of the current address. */
+/** The frame with the page of the current URL. */
 export function ConsoleFrame(): ReactNode {
-  // One that has no name yet may turn out to be a platform.
+  // A context without a final name may turn out to be a platform.
   const read = useGradually<Facts>('/api/console', ({ unnamed }) => unnamed.length > 0);
   useEffect(() => {
     const timer = setTimeout(() => {
@@ -112,7 +112,7 @@ export function ConsoleFrame(): ReactNode {
           </Link>,
           <ThemeButton key="theme" />,
         ]}
-        // The chosen context is that of the next page as well.
+        // The chosen context stays for the next page.
         navigation={[
           [null, PAGES.map((page) => ({ ...page, search: query('', { place: place ?? undefined }) }))],
         ]}
@@ -140,7 +140,7 @@ export function ConsoleFrame(): ReactNode {
                   before.delete('operation');
                   return before;
                 },
-                // Going back does not open it again over what is open then.
+                // Going back does not open it again over another open one.
                 { replace: true },
               )
             }
@@ -151,10 +151,10 @@ export function ConsoleFrame(): ReactNode {
   );
 }
 
-/** How often it is asked which changes are running. */
+/** The polling interval for running changes. */
 const RUNNING_MS = 3_000;
 
-/** On each page: the changes that go on, or wait for a confirmation. */
+/** On each page: the changes that are running or wait for a confirmation. */
 function Running(): ReactNode {
   const { data } = useRead<{ readonly operations: readonly Operation[] }>('/api/operations', RUNNING_MS);
   const going = data?.operations.filter(({ ended }) => ended === null) ?? [];
@@ -183,7 +183,7 @@ function UnknownPage(): ReactNode {
   );
 }
 
-/** What a browser sees that has not opened an address of the console. */
+/** Shown in a browser that has not opened a URL of the console. */
 function Closed(): ReactNode {
   return (
     <main>
@@ -199,10 +199,10 @@ function Closed(): ReactNode {
   );
 }
 
-/** How often the console is asked whether it is there; it does not count as use. */
+/** The interval of availability checks, which do not count as use. */
 const BEAT_MS = 5_000;
 
-/** The banner that the console does not answer: what is shown then is as old as it is. Nothing while it does. */
+/** The banner that the console does not respond: displayed data is then outdated. Hidden otherwise. */
 function LostConnection(): ReactNode {
   const queries = useQueryClient();
   const beat = useQuery({
@@ -217,7 +217,7 @@ function LostConnection(): ReactNode {
   const [wasLost, setWasLost] = useState(false);
   if (isLost && !wasLost) setWasLost(true);
   useEffect(() => {
-    // What failed meanwhile is read once more.
+    // Requests that failed in the meantime are repeated once.
     if (wasLost && !isLost) {
       setWasLost(false);
       void queries.invalidateQueries();

@@ -1,4 +1,4 @@
-/** The rule of two persons in the forms of changes: what needs an approval, and how to save a plan for it. */
+/** The four-eyes rule in the forms of changes: what needs an approval, and how to save a plan for it. */
 import { Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
 import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
@@ -14,13 +14,12 @@ export function ruleText({ required, approvers, aloneUpTo }: ApprovalRule): stri
     : `No approval is required here. A plan can require approval by ${who}.`;
 }
 
-/** What the form of a change holds of the rule of two persons. */
+/** The choices about the four-eyes rule in a form. */
 export interface Guards {
   readonly breakGlass: boolean;
   readonly requireApproval: boolean;
 }
 
-/** The choices of a new form. */
 export const noGuards: Guards = { breakGlass: false, requireApproval: false };
 
 /** The choices as members of a request. */
@@ -28,7 +27,7 @@ export function guardsOf({ breakGlass, requireApproval }: Guards): object {
   return { ...(breakGlass && { breakGlass }), ...(requireApproval && { requireApproval }) };
 }
 
-/** States the rule of a context, and offers to go on alone where it allows that. */
+/** Shows the rule of a context, and offers to break glass if it allows that. */
 export function GuardFields(props: {
   readonly rule: ApprovalRule | undefined;
   readonly guards: Guards;
@@ -63,7 +62,7 @@ export function GuardFields(props: {
   );
 }
 
-/** Saves the plan of a form to a file instead of carrying it out; a console that is read only writes none. */
+/** Saves the plan of a form to a file instead of carrying it out; a read-only console writes none. */
 export function SavePlan(props: {
   readonly isDisabled: boolean;
   readonly onSave: (path: string) => void;

@@ -1,4 +1,4 @@
-/** Which version this is, and where its documentation is. */
+/** The version, and links to its documentation. */
 import { DescriptionList, PageSection } from '@patternfly/react-core';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import type { ReactNode } from 'react';

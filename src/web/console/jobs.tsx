@@ -1,4 +1,4 @@
-/** The jobs of the configuration: schedules, next ticks, history, and a dry run by hand. */
+/** The configured jobs: schedules, next ticks, history, and a manual dry run. */
 
 import {
   Button,
@@ -25,7 +25,6 @@ type JobRun = JobsRead['runs'][number];
 
 type Job = JobsRead['jobs'][number];
 
-/** The jobs, and the newest runs. */
 export type JobsRead = Json<Answer>;
 
 export function Jobs(): ReactNode {
@@ -196,7 +195,7 @@ function RunTable({
   );
 }
 
-/** A run with its entries of the audit log, as the command prints it. */
+/** A run with its audit log entries, as the command prints it. */
 function RunDialog({ run, onClose }: { readonly run: string; readonly onClose: () => void }): ReactNode {
   const read = useRead<Ended>(query('/api/jobs/run', { run }));
   return (

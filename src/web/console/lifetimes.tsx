@@ -1,4 +1,4 @@
-/** The ends that tokenctl gives to tokens: what is left of sunsets, and the leases, which can be moved or ended. */
+/** The ends that tokenctl gives to tokens: the progress of sunsets, and leases, which can be changed. */
 import './tokens/charts.css';
 import {
   Button,
@@ -28,7 +28,7 @@ import { Bars, Failure, Message, NotInList, Panel, Said, When } from './parts.ts
 type Read = Json<Answer>;
 type Week = Read['weeks'][number];
 
-/** A lease, and the context that it was read in. */
+/** A lease, and the context in which it was read. */
 type Row = Read['leases'][number] & { readonly at: string };
 
 export function Lifetimes(): ReactNode {
@@ -90,7 +90,7 @@ export function Lifetimes(): ReactNode {
   );
 }
 
-/** The weeks of several controllers as one: what is left goes on to the next week. */
+/** The weeks of several controllers as one: remaining tokens carry over to the next week. */
 function together(all: readonly (readonly Week[])[]): readonly Week[] {
   const weeks = Map.groupBy(all.flat(), ({ week }) => week);
   const sum = (of: readonly Week[], what: 'ends' | 'ended' | 'inUse') =>
@@ -105,7 +105,7 @@ function together(all: readonly (readonly Week[])[]): readonly Week[] {
     });
 }
 
-/** How many permanent tokens are left each week, and how many of those that end are in use. */
+/** The number of permanent tokens left each week, and of those ending that are in use. */
 function Sunset({
   weeks,
   unknown,
@@ -166,7 +166,7 @@ const KINDS: Readonly<Record<string, string>> = {
 
 const STATES: Readonly<Record<string, string>> = { making: 'being made', unknown: 'creation interrupted' };
 
-/** The rows that are drawn at first. */
+/** The number of rows drawn at first. */
 const MOST_ROWS = 50;
 
 function Leases(props: {
@@ -248,7 +248,7 @@ function Leases(props: {
   );
 }
 
-/** Revokes what is past its end, where no job did. */
+/** Revokes due tokens that no job revoked. */
 function EndDue({ place, count }: { readonly place: string; readonly count: number }): ReactNode {
   const { readOnly } = useFacts();
   const begin = useBegin();
@@ -273,7 +273,7 @@ function nameOf({ id, token }: Row): string {
   return token === null ? id : `token ${token.id}`;
 }
 
-/** New ends, in hours from now. */
+/** The choices for a new end, in hours from now. */
 const ENDS = [
   ['', 'Revoke the token now'],
   ['2', 'In 2 hours'],
@@ -282,7 +282,7 @@ const ENDS = [
   ['720', 'In 30 days'],
 ] as const;
 
-/** Another end of a lease. The plan is shown before anything is recorded. */
+/** A new end of a lease. The plan is shown before anything is recorded. */
 function ChangeDialog({ row, onClose }: { readonly row: Row; readonly onClose: () => void }): ReactNode {
   const { requireReason, requireTicket } = useFacts();
   const [end, setEnd] = useState('24');

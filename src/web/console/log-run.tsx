@@ -58,7 +58,7 @@ export function RunDialog({
   );
 }
 
-/** The entries of a run as the log has them. Each can be proved to a person who does not have the log. */
+/** The entries of a run, unchanged. Each can be proved to people without the log. */
 function Entries({ entries }: { readonly entries: Json<LogRun>['entries'] }): ReactNode {
   const prove = useMutation({
     mutationFn: async (seq: number) => {

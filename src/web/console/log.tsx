@@ -22,7 +22,7 @@ type Verification = NonNullable<LogRead['verification']>;
 
 type LogRead = Json<Answer>;
 
-/** The beginnings of the names of operations. */
+/** Prefixes of the names of operations. */
 const SUBJECTS = [
   ['tokens', 'tokens'],
   ['incident', 'incidents'],

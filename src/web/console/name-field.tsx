@@ -1,24 +1,24 @@
-/** A field for names of users or applications, which suggests those that the controller has. */
+/** A field for names of users or applications, with suggestions from the controller. */
 import { FormGroup, TextInput } from '@patternfly/react-core';
 import { type ReactNode, useDeferredValue } from 'react';
 import { query, useRead } from './api.ts';
 
-/** One name, or several with commas between them. */
+/** One name, or several separated by commas. */
 export function NameField(props: {
   readonly id: string;
   readonly label: string;
   readonly kind: 'users' | 'applications';
-  /** The context whose names are suggested. */
+  /** The context for the suggestions. */
   readonly place: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly isRequired?: boolean;
-  /** Whether it takes one name only, which may have a comma. */
+  /** Whether it takes only one name, which may contain a comma. */
   readonly isOne?: boolean;
 }): ReactNode {
   const { id, label, kind, place, value, onChange, isRequired = false, isOne = false } = props;
   const comma = isOne ? -1 : value.lastIndexOf(',');
-  // What was typed before the last comma stays in front of each suggestion.
+  // The text before the last comma is kept in front of each suggestion.
   const before = comma < 0 ? '' : `${value.slice(0, comma + 1)} `;
   const typed = useDeferredValue(value.slice(comma + 1).trim());
   const read = useRead<{ readonly names: readonly string[] }>(

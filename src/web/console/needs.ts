@@ -1,4 +1,4 @@
-/** What a controller needs someone for: the reasons in words, the gravest first. */
+/** Why a controller needs attention: the reasons in words, most serious first. */
 import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ContextRead, type ControllerRead, patternOf, query, unreadText } from './api.ts';
 import type { JobsRead } from './jobs.tsx';
@@ -6,18 +6,16 @@ import type { JobsRead } from './jobs.tsx';
 /** The job that revokes by the policy. */
 export type Sweep = JobsRead['jobs'][number];
 
-/** One reason. */
 export interface Need {
   readonly text: string;
-  /** What to do about it, and the page where that is done. */
+  /** What to do about it, and the page for that. */
   readonly act: string;
   readonly to: string;
-  /** The higher, the sooner. */
+  /** Higher means more urgent. */
   readonly weight: number;
   readonly isGrave: boolean;
 }
 
-/** A controller with what it needs. */
 export interface ControllerState {
   readonly read: ControllerRead;
   /** Null without one; undefined while the jobs are read. */
@@ -25,10 +23,10 @@ export interface ControllerState {
   readonly needs: readonly Need[];
 }
 
-/** A token that expires within this time expires soon: two weeks, in milliseconds. */
+/** A token with less time left expires soon: two weeks, in milliseconds. */
 export const SOON_MS = 14 * 86_400_000;
 
-/** The sweep of a controller: of a platform, one of both components. Several: the one that ran last. */
+/** The sweep of a controller, or of a platform's component. If there are several, the last to run. */
 export function sweepOf({ jobs }: JobsRead, places: readonly string[]): Sweep | null {
   const contexts = new Set(places.map((place) => place.split('/')[0]));
   const sweeps = jobs.filter(
@@ -39,7 +37,7 @@ export function sweepOf({ jobs }: JobsRead, places: readonly string[]): Sweep | 
   );
 }
 
-/** The reasons to look on a controller, from what is known of it by now. */
+/** The reasons why a controller needs attention, from what is known so far. */
 export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): readonly Need[] {
   const { place, context, incidents, audit } = read;
   const { value, problem } = context;
@@ -94,7 +92,7 @@ export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): 
   ].filter((need) => need !== false);
 }
 
-/** What the jobs need someone for, other than the sweeps of controllers that are shown. */
+/** Why jobs need attention, except the sweeps of displayed controllers. */
 export function jobNeeds({ warning, jobs }: JobsRead, sweeps: readonly Sweep[]): readonly Need[] {
   return [
     warning !== null && jobs.length > 0 && needOf(5, 'no scheduler is running', 'Show the jobs', '/jobs'),
@@ -107,7 +105,7 @@ function failedRun({ last }: Sweep, name: string): Need | false {
   return needOf(5, `${name} ${last.state}`, 'Show the run', query('/jobs', { run: last.run }));
 }
 
-/** From this weight on, someone has to act now. */
+/** From this weight on, immediate action is needed. */
 const GRAVE = 5;
 
 function needOf(weight: number, text: string, act: string, to: string): Need {
@@ -120,7 +118,7 @@ const SWITCHES = [
 ] as const;
 const YEAR_SECONDS = 31_536_000;
 
-/** The settings with whether each is as it should be; null where they cannot be read. */
+/** The settings, each with whether it is as required; null if they are unreadable. */
 export function settingsIn(settings: ContextRead['settings']) {
   if (settings === null) return null;
   const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
@@ -135,7 +133,7 @@ export function settingsIn(settings: ContextRead['settings']) {
           {
             text: `new tokens live ${lifetimeText(lifetime)}`,
             isGood: lifetime <= YEAR_SECONDS,
-            // The rule finds what no lifetime is.
+            // The rule finds lifetimes that are practically unlimited.
             rule: lifetime > 100 * YEAR_SECONDS ? 'lifetime-default' : undefined,
           },
         ]),

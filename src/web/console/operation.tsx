@@ -47,14 +47,15 @@ export function OperationDialog({
   const queries = useQueryClient();
   const state = operation?.state;
   useEffect(() => {
-    // What was read before the change is out of date.
+    // What was read before the change is outdated.
     if (state === 'done' || state === 'failed') void queries.invalidateQueries();
-    // What had the focus is gone with the stage: the keyboard goes on in the dialog.
+    // The focused element disappeared with the stage: moves the focus to the dialog.
     if (document.activeElement === document.body) document.getElementById(BODY)?.focus();
   }, [state, queries]);
   useEffect(
     () => () => {
-      // The button that led here may go with its form, or with its rows once they are read: the keyboard goes on in the page.
+      // The button that led here may disappear with its form, or with its rows after a refresh: moves the
+      // focus to the page.
       let frames = 120;
       const keepFocus = () => {
         if (document.activeElement === document.body)
@@ -97,7 +98,7 @@ export function OperationDialog({
   );
 }
 
-/** What the change is, in words, and how far it is. */
+/** The change in words, and its progress. */
 function titleOf({ kind, place, state, asked, isInPart }: Operation): string {
   const what = kind === 'incident lift' ? liftTitle(asked) : (KINDS[kind] ?? kind);
   const asking = state === 'asking' ? (asked?.lift?.stays ?? null) : null;
@@ -192,7 +193,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
   );
 }
 
-/** How a change ended whose report names no failure: as the audit log has it. */
+/** The result of a change whose report has no failure, from the audit log. */
 function OutcomeMessage({ operation }: { readonly operation: Operation }): ReactNode {
   const { kind, outcome, asked } = operation;
   if (outcome === 'done' && kind === 'incident lift' && asked?.lift?.givesBack !== true)
@@ -213,7 +214,7 @@ function OutcomeMessage({ operation }: { readonly operation: Operation }): React
   );
 }
 
-/** What a lift that closed a case left of its users comes before all else, and then what is open beside it. */
+/** What a closing lift left for its users comes first, and then what else is open. */
 function ClosedMessage({ operation: { place, result } }: { readonly operation: Operation }): ReactNode {
   const { reports = [] } = (result?.json ?? {}) as Partial<Json<LiftJson>>;
   const closed = reports.map(({ incident }) => incident);
@@ -234,7 +235,7 @@ function closedText(reports: Json<LiftJson>['reports']): string {
   return `Case closed. ${who} ${stays.length === 1 ? 'stays' : 'stay'} deactivated.`;
 }
 
-/** To the plan that was saved instead of being carried out. */
+/** A link to the plan that was saved instead of being carried out. */
 function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
   const { planFile = null } = (json ?? {}) as { readonly planFile?: string | null };
   if (planFile === null) return null;

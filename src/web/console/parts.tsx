@@ -18,7 +18,7 @@ import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { Operation, Problem } from './api.ts';
 
-/** A chart of horizontal bars; each can be chosen if `onChoose` is given. */
+/** A chart of horizontal bars; they can be chosen if `onChoose` is given. */
 export function Bars({
   title,
   unit,
@@ -32,7 +32,7 @@ export function Bars({
     readonly label: string;
     readonly count: number;
     readonly isChosen?: boolean;
-    /** A page that it leads to, instead of being chosen. */
+    /** A page that it links to, instead of being chosen. */
     readonly to?: string;
   }[];
   readonly onChoose?: (index: number) => void;
@@ -59,7 +59,7 @@ export function Bars({
   );
 }
 
-/** What a chart shows, and what it counts. */
+/** The title of a chart, and what it counts. */
 export function ChartTitle({
   title,
   unit,
@@ -96,7 +96,7 @@ function BarRow(props: {
   );
 }
 
-/** What is there is seen, however little it is; of 100. */
+/** The minimum width of a bar in percent, so that small values stay visible. */
 const LEAST_WIDTH = 2;
 
 /** A bar with its label and its number, for a row of a chart. */
@@ -109,7 +109,7 @@ export function Bar({
   readonly label: string;
   readonly count: number;
   readonly unit: string | undefined;
-  /** Of 100. */
+  /** In percent. */
   readonly width: number;
 }): ReactNode {
   return (
@@ -130,7 +130,7 @@ export function Bar({
   );
 }
 
-/** A point in time in the zone of the viewer; in UTC as its tooltip. */
+/** A point in time in the viewer's zone, with UTC as its tooltip. */
 export function When({
   at,
   none = 'never',
@@ -138,7 +138,7 @@ export function When({
 }: {
   readonly at: string | null | undefined;
   readonly none?: string;
-  /** For times of which the order within a minute matters. */
+  /** For times whose order within a minute matters. */
   readonly withSeconds?: boolean;
 }): ReactNode {
   if (at == null) return none;
@@ -149,10 +149,10 @@ export function When({
   );
 }
 
-/** Neither the value of a flag, which is there to be typed, nor a name that someone quotes. */
+/** Excludes values of flags, which are meant to be typed, and quoted names. */
 const TIMES = /(?<!["'\w]|--[\w-]+[ =])(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)/;
 
-/** A text of the program with its times as the page shows all others: in the zone of the viewer. Names of settings break after their parts. */
+/** A text with its times in the viewer's zone. Names of settings may break between their parts. */
 export function WithTimes({
   text,
   withSeconds = false,
@@ -168,14 +168,14 @@ export function WithTimes({
   ));
 }
 
-/** What the program says, with its commands as such and its times as the page shows all others. */
+/** A text of the program, with its commands marked and its times in the viewer's zone. */
 export function Said({ text }: { readonly text: string }): ReactNode {
   return <WithCode text={text} plain={(part) => <WithTimes text={part} />} />;
 }
 
 const COLORS = { critical: 'red', high: 'orangered', medium: 'orange', low: 'grey' } as const;
 
-/** The severity of findings, with their number and the way to them if these are given. */
+/** The severity of findings, with their number and a link if given. */
 export function Severity({
   severity,
   count,
@@ -195,7 +195,7 @@ export function Severity({
   );
 }
 
-/** A label that leads to what it is about. */
+/** A label that links to its subject. */
 export function LinkedLabel({
   to,
   ...label
@@ -230,7 +230,7 @@ export function RunState({
   );
 }
 
-/** Of how a change or a run ended. */
+/** Colors for the result of a change or a run. */
 export const END_COLORS: Readonly<Record<string, 'green' | 'orange' | 'red' | 'grey'>> = {
   done: 'green',
   partly: 'orange',
@@ -244,19 +244,19 @@ export const END_COLORS: Readonly<Record<string, 'green' | 'orange' | 'red' | 'g
   failed: 'red',
 };
 
-/** How the work of a change ended, in the words of the audit log. */
+/** The result of a change, in the terms of the audit log. */
 export function outcomeText(outcome: Operation['outcome']): string {
   if (outcome === 'not_read') return 'result not read';
   return outcome === 'partly' ? 'partly done' : (outcome ?? 'done');
 }
 
-/** A message where it belongs. Its title is no heading: it would stand in the outline of the page. */
+/** A message in place. Its title is not a heading, which would appear in the page's outline. */
 export function Message({ title, ...props }: AlertProps): ReactNode {
   const said = typeof title === 'string' ? <WithTimes text={title} /> : title;
   return <Alert isInline component="p" title={said} {...props} />;
 }
 
-/** Why something failed; nothing where it did not. */
+/** Why something failed; empty if it did not. */
 export function Failure({ error }: { readonly error: Error | null }): ReactNode {
   return error !== null && <Message isLiveRegion variant="danger" title={error.message} />;
 }
@@ -264,7 +264,7 @@ export function Failure({ error }: { readonly error: Error | null }): ReactNode 
 /** A section of a page as a card, under its title. */
 export function Panel(props: {
   readonly title: ReactNode;
-  /** Names the section. */
+  /** The accessible name of the section. */
   readonly label: string;
   readonly className?: string;
   readonly children: ReactNode;
@@ -278,7 +278,7 @@ export function Panel(props: {
   );
 }
 
-/** One message for all of a kind: a box for each would push what the page is for out of sight. */
+/** One message for all of a kind: separate boxes would push the main content out of view. */
 export function OneMessage({
   variant,
   title,
@@ -287,7 +287,7 @@ export function OneMessage({
   readonly variant: 'danger' | 'warning';
   /** What several have in common. */
   readonly title: string;
-  /** Each with what to do about it, if that is known. */
+  /** Each with what to do about it, if known. */
   readonly texts: readonly (string | readonly [text: string, hint: string | null | undefined])[];
 }): ReactNode {
   const pairs = texts.map((each) => (typeof each === 'string' ? ([each, null] as const) : each));
@@ -313,7 +313,7 @@ export function OneMessage({
   );
 }
 
-/** Which contexts are not in a list: without it, a total would look like all there is. */
+/** The contexts missing from a list: otherwise, a total would look complete. */
 export function NotInList({
   readings,
 }: {
@@ -342,7 +342,7 @@ export function NotInList({
   );
 }
 
-/** A fact in a list of descriptions. */
+/** A fact in a description list. */
 export function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): ReactNode {
   return (
     <DescriptionListGroup>

@@ -1,4 +1,4 @@
-/** A plan in a file: what it would change, which approval it needs and has, and applying it. */
+/** A plan in a file: what it would change, its required and existing approval, and how to apply it. */
 
 import {
   Button,
@@ -33,7 +33,7 @@ export function SavedPlans(): ReactNode {
   const read = useRead<SavedPlanRead>(path === '' ? null : query('/api/saved-plan', { path, approvalFile }));
   const show = (chosen: Files) => {
     change({ path: chosen.path, approval: chosen.approvalFile });
-    // The same path may have another approval by now.
+    // The approval at the same path may have changed.
     if (chosen.path === path) void read.refetch();
   };
   return (
@@ -67,10 +67,10 @@ interface Files {
   readonly approvalFile: string;
 }
 
-/** What the console takes of a plan and of an approval, in bytes. */
+/** The maximum size of a plan and of an approval, in bytes. */
 const MAX_FILE = 16 * 1024 * 1024;
 
-/** Sends the plan of a file of the browser, and its approval, and shows it from where the console keeps it. */
+/** Sends a plan from a file of the browser, with its approval, and shows it from the console's store. */
 function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): ReactNode {
   const [plan, setPlan] = useState<File | null>(null);
   const [approval, setApproval] = useState<File | null>(null);
@@ -155,7 +155,7 @@ function PathForm(
   );
 }
 
-/** The state of an approval: of what is needed, in the color of it. */
+/** The state of an approval, colored by what is needed. */
 function ApprovalLabel({ plan: { state, approvalNeeded } }: { readonly plan: SavedPlanRead }): ReactNode {
   if (state === 'approved') return <Label color="green">approved</Label>;
   if (state === 'invalid') return <Label color="red">approval invalid</Label>;

@@ -1,4 +1,4 @@
-/** What is known of a case beside its stages: since when it is open, its users, and when it was last checked. */
+/** Facts about a case other than its stages: how long it has been open, its users, and its last check. */
 import { Label } from '@patternfly/react-core';
 import { unbroken } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -7,7 +7,7 @@ import { When } from '../parts.tsx';
 import type { CaseRead, ChosenCase } from './case-stages.ts';
 import { WhyText } from './incident-parts.tsx';
 
-/** Since when, by whom, why and through what; and how a case ends. */
+/** Since when, by whom, why and in which context; and how a case ends. */
 export function About({ read, chosen }: ChosenCase): ReactNode {
   const { incident, at } = read;
   const { since, by, until, lifted } = incident;
@@ -46,7 +46,7 @@ export function About({ read, chosen }: ChosenCase): ReactNode {
   );
 }
 
-/** What is now of the users of a closed case: the ways in below are of then. */
+/** The current state of a closed case's users: the access paths below are from then. */
 export function UsersNow({ read }: { readonly read: CaseRead }): ReactNode {
   const { users, at, incident } = read;
   const { measures } = incident;
@@ -98,7 +98,7 @@ export function LastChecked({ last }: { readonly last: NonNullable<CaseRead['unr
 const MINUTE_MS = 60_000;
 const MINUTES_OF_DAY = 1_440;
 
-/** A length of time in hours and minutes. One that goes on is counted on, by the clock of the controller. */
+/** A duration in hours and minutes. An open one keeps counting, by the controller's clock. */
 function Duration({
   from,
   to,
@@ -106,7 +106,7 @@ function Duration({
 }: {
   readonly from: string;
   readonly to: string | null;
-  /** The time of the controller when the page was read. */
+  /** The controller's time when the page was read. */
   readonly now: string;
 }): ReactNode {
   const [passed, setPassed] = useState(0);

@@ -1,4 +1,4 @@
-/** What an investigation found: as a list in which each item gets its fate, and as a tree of who made what; and the cleanings. */
+/** The findings of an investigation: a list for decisions, a tree of who created what, and the cleanings. */
 import { Button, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
@@ -50,7 +50,7 @@ const GROUPS = [
   ['other', 'Other changes'],
 ] as const;
 
-/** Which items are shown, with how many there are. */
+/** The filters of items, with their numbers. */
 const SHOWN = [
   ['remains', 'To decide'],
   ['marked', 'Legitimate, resolved manually or reassigned'],
@@ -59,7 +59,7 @@ const SHOWN = [
 
 type Shown = (typeof SHOWN)[number][0];
 
-/** The rows that are drawn at first, and those that take a search. */
+/** The number of rows drawn at first, and the number from which there is a search field. */
 const MOST_ROWS = 100;
 const MANY_ROWS = 12;
 
@@ -74,7 +74,7 @@ function Found(props: FoundProps): ReactNode {
   const { readOnly } = useFacts();
   const [active, setActive] = useState<string | null>(null);
   const [isOpen, setOpen] = useState<Item | null>(null);
-  // What is to be decided again stays in its place, or the next row would come under the pointer.
+  // An item to decide again stays in its place: otherwise the next row would move under the pointer.
   const [kept, setKept] = useState<ReadonlySet<string>>(new Set());
   const keep = (id: string) => setKept((before) => new Set([...before, id]));
   const choose = (id: string) => {
@@ -119,10 +119,10 @@ function ItemList({
   onFilter,
   onOpen,
 }: FoundProps & {
-  /** The ids of the rows that stay, whatever is shown. */
+  /** The ids of rows that stay regardless of the filter. */
   readonly kept: ReadonlySet<string>;
   readonly onKeep: (id: string) => void;
-  /** Called before other items are shown. */
+  /** Called before the filter changes. */
   readonly onFilter: () => void;
   readonly onOpen: (item: Item) => void;
 }): ReactNode {
@@ -131,7 +131,7 @@ function ItemList({
   const [shown, setShown] = useState<Shown>('remains');
   const [group, setGroup] = useState('');
   const [text, setText] = useState('');
-  // Nothing is chosen before someone chose it: the owner's legitimate work looks the same.
+  // Nothing is preselected: the owner's legitimate work looks the same.
   const [fates, setFates] = useState<Fates>(new Map());
   const [receivers, setReceivers] = useState<Receivers>(new Map());
   const [isTried, setTried] = useState(false);
@@ -142,7 +142,7 @@ function ItemList({
       else next.set(id, fate);
     }
     setFates(next);
-    // Several items mostly go to the same people: the name that was typed last is a beginning.
+    // Several items usually go to the same people: the last name is the default.
     const last = [...receivers.values()].at(-1);
     const given = some.filter(({ id }) => fate === 'handed_over' && !receivers.has(id));
     if (last !== undefined)
@@ -228,7 +228,7 @@ function ItemList({
   );
 }
 
-/** An item in few words; the rest is in its dialog. */
+/** An item in a few words; the rest is in its dialog. */
 function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: Item) => void }): ReactNode {
   return (
     <div className="what">
@@ -264,7 +264,7 @@ function isShown({ fate, remains }: Item, shown: Shown): boolean {
   return shown === 'all' || (shown === 'marked' ? MARKED.has(fate) : remains);
 }
 
-/** What is said where nothing is left to decide: what people marked was there all the same. */
+/** The text if nothing is left to decide: marked items may still exist. */
 function nothingText(items: readonly Item[]): string {
   return items.some(({ fate }) => MARKED.has(fate)) ? 'Nothing left to decide.' : 'None of these remained.';
 }

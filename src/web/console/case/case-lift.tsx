@@ -1,4 +1,4 @@
-/** The end of a case: its lift, what becomes of the users, and what a lift left. */
+/** The end of a case: its lift, the consequences for its users, and what a lift left. */
 import { Button, Checkbox, Form, FormGroup, Radio } from '@patternfly/react-core';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
@@ -87,7 +87,7 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
   );
 }
 
-/** The lockdowns of accounts that belong to a case, and that can be closed with it; undefined until they are read. */
+/** The lockdowns of accounts of a case that can be closed with it; undefined until they are read. */
 export function useAlongside(of: { readonly place: string; readonly incident: string }) {
   return useSnapshot(of)?.others.filter(({ isLocked }) => isLocked);
 }
@@ -98,12 +98,12 @@ export function namesOf(names: readonly string[]): string {
     : new Intl.ListFormat('en').format(names);
 }
 
-/** An account with a new password may be restored; what a lift was begun with stays chosen. */
+/** An account with a new password may be restored; the choice of an earlier lift is kept. */
 export function keepsByDefault({ state, keepsDeactivated, measures }: CaseRead['incident']): boolean {
   return state === 'lifting' ? keepsDeactivated : measures.resetPasswords !== true;
 }
 
-/** The one user whom the lockdown deactivated, and took no roles from; null for another lockdown. */
+/** The single user that the lockdown deactivated without removing roles; null for another lockdown. */
 export function oneHeld(incident: CaseRead['incident']): string | null {
   const [name, ...others] = heldNames(incident);
   const isOne = incident.measures.deactivate && !tookRoles(incident) && others.length === 0;
@@ -115,7 +115,7 @@ function heldNames({ scope, values }: CaseRead['incident']): readonly string[] {
   return users.length > 0 ? users : scope.kind === 'users' ? scope.names : [];
 }
 
-/** Of whom a lift decides, in words; null where the lockdown deactivated no one and took no roles. */
+/** The users that a lift decides about, in words; null if none was deactivated and no role removed. */
 function heldUsers(incident: CaseRead['incident']): string | null {
   const { measures } = incident;
   if (!measures.deactivate && measures.stripRoles !== true) return null;
@@ -129,7 +129,7 @@ function heldUsers(incident: CaseRead['incident']): string | null {
 
 const MOST_NAMED = 10;
 
-/** Whether the lockdown took roles, as far as it is known: it may have found none to take. */
+/** Whether the lockdown removed roles, as far as known: there may have been none. */
 function tookRoles({ values, measures }: CaseRead['incident']): boolean {
   return values.length === 0 ? measures.stripRoles === true : values.some(({ what }) => what === 'role');
 }
@@ -139,7 +139,7 @@ function staysText(incident: CaseRead['incident']): string {
   return tookRoles(incident) ? 'stays deactivated, without the removed roles' : 'stays deactivated';
 }
 
-/** What a lift sets back. Where the controller was not asked, that is not known. */
+/** What a lift restores; unknown if the controller was not read. */
 function setBackText({ incident, unread }: CaseRead): string {
   const { values, notSeen } = incident;
   const isRead = unread === null && notSeen === null;
@@ -152,7 +152,7 @@ function setBackText({ incident, unread }: CaseRead): string {
   return `It restores what the lockdown changed: ${parts.join(', and ')}.`;
 }
 
-/** Says what works again for users who get their access back. */
+/** The warning about what works again for users who get their access back. */
 function ActiveAgain({
   incident: { measures, ends },
 }: {
@@ -175,7 +175,7 @@ function ActiveAgain({
   );
 }
 
-/** Gives back what the lift of a closed case left. */
+/** Restores what the lift of a closed case left. */
 export function GiveBackForm({ read, place }: CaseProps): ReactNode {
   const { readOnly } = useFacts();
   const { id, stays, measures } = read.incident;
@@ -209,7 +209,7 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
   );
 }
 
-/** Where the investigation of an account is that belongs to the case of another. */
+/** The link to the case that has the investigation of this account. */
 export function PartOf({
   place,
   incident,
@@ -228,7 +228,7 @@ export function PartOf({
   );
 }
 
-/** Warns of what is not ended, which works on once the lockdown is lifted. */
+/** Warns about open items, which work again once the lockdown is lifted. */
 function StillThere({ read, place }: CaseProps): ReactNode {
   const { left, open, investigations, theft } = read;
   const last = investigations.at(-1);

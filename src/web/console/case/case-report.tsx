@@ -1,4 +1,3 @@
-/** The report of a case, to download. */
 import { Button, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
@@ -14,12 +13,11 @@ const FORMATS = [
 ] as const;
 type Format = (typeof FORMATS)[number][0];
 
-/** Makes the report of a case and saves it. */
+/** Creates the report of a case and saves it. */
 export function useReport({ place, incident }: { readonly place: string; readonly incident: string }) {
   const queries = useQueryClient();
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
-  /** The name of the file. */
   const [made, setMade] = useState<string | null>(null);
   const download = (format: Format) => {
     const name = `${incident}.${format === 'markdown' ? 'md' : format}`;
@@ -36,7 +34,7 @@ export function useReport({ place, incident }: { readonly place: string; readonl
   return { isBusy, error, made, download };
 }
 
-/** What became of a report that was asked for. */
+/** The result of a requested report. */
 export function SavedText({
   report: { isBusy, made, error },
 }: {

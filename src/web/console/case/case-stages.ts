@@ -6,24 +6,24 @@ import type { ChosenPlace } from '../controller.tsx';
 
 export type CaseRead = Json<Answer>;
 
-/** What a part of the page of a case is given: the case, and its context. */
+/** The properties of a part of a case's page: the case, and its context. */
 export interface CaseProps {
   readonly read: CaseRead;
   readonly place: string;
 }
 
-/** The same, where a person can choose among contexts. */
+/** The same, if a person can choose among contexts. */
 export interface ChosenCase {
   readonly read: CaseRead;
   readonly chosen: ChosenPlace;
 }
 
-/** An investigation as the console answers it. */
+/** An investigation in the console's response. */
 export type InvestigationRead = Json<ShownInvestigation>;
 
 export type Item = InvestigationRead['items'][number];
 
-/** The account of the incident: what is done for it has the same reason and ticket, unless they are changed. */
+/** The incident's reason and ticket, the default for everything done for it. */
 export function accountOf({ incident: { reason, ticket } }: Pick<CaseRead, 'incident'>): {
   readonly reason: string;
   readonly ticket: string;
@@ -31,12 +31,12 @@ export function accountOf({ incident: { reason, ticket } }: Pick<CaseRead, 'inci
   return { reason: reason ?? '', ticket: ticket ?? '' };
 }
 
-/** A phrase with a capital at its beginning. */
+/** A phrase with a capital at its start. */
 export function sentence(text: string): string {
   return text.replace(/^./, (first) => first.toUpperCase());
 }
 
-/** Whom a lockdown is about: the names, or else what it takes. */
+/** The subject of a lockdown: its names, or else its selection. */
 export function whomText({ scope, selection }: Pick<CaseRead['incident'], 'scope' | 'selection'>): string {
   const names = scope.kind === 'users' ? scope.names : [];
   return names.length === 0 || names.length > MOST_NAMED
@@ -46,23 +46,22 @@ export function whomText({ scope, selection }: Pick<CaseRead['incident'], 'scope
 
 const MOST_NAMED = 3;
 
-/** One stage of a case: how it is, and what to do. */
+/** One stage of a case: its state, and what to do. */
 export interface Stage {
   /** The id of its section on the page. */
   readonly id: 'lockdown' | 'investigation' | 'cleaning' | 'report' | 'lift';
   readonly title: string;
-  /** How it is, in a few words; empty where nothing was done yet. */
+  /** Its state, in a few words; empty if nothing was done yet. */
   readonly text: string;
   /** What to do there, as a phrase. */
   readonly act: string;
   readonly variant: 'success' | 'danger' | 'warning' | 'pending' | 'info';
-  /** Whether it is the one to go on with. */
   readonly isNext: boolean;
 }
 
 type Known = Omit<Stage, 'isNext'> & { readonly isDone: boolean };
 
-/** The stages of a case, in order. What was lifted is over: nothing is next but a report. */
+/** The stages of a case, in order. For a closed case, only a report can be next. */
 export function stagesOf(read: CaseRead): readonly Stage[] {
   const known = [lockdownOf(read), investigationOf(read), cleaningOf(read), liftOf(read), reportOf(read)];
   const isLifted = read.incident.state === 'lifted';
@@ -121,7 +120,7 @@ function investigationOf(read: CaseRead): Known {
   return { ...stage, text, act: 'investigate again', variant: 'success', isDone: true };
 }
 
-/** What belongs to the case of another account is found out and ended there. */
+/** Work on an account that belongs to another case is done in that case. */
 function elsewhere(incident: string) {
   return { text: `in ${incident}`, variant: 'info', isDone: true } as const;
 }
@@ -143,7 +142,7 @@ function cleaningOf(read: CaseRead): Known {
     : { ...stage, act, text, variant: 'danger', isDone: false };
 }
 
-/** The report comes last: it tells how the case was closed. One that is made before is a draft. */
+/** The report comes last, because it says how the case was closed. An earlier one is a draft. */
 function reportOf({ report }: CaseRead): Known {
   const stage = { id: 'report', title: 'Report', act: 'download the report' } as const;
   if (report === null) return { ...stage, text: '', variant: 'pending', isDone: false };

@@ -1,4 +1,4 @@
-/** Who made what, as a tree that can be walked with the pointer and with the arrow keys. */
+/** Who created what, as a tree for pointer and arrow keys. */
 import './case.css';
 import { countText } from '@tokenctl/common/web/times.tsx';
 import { type KeyboardEvent, type ReactNode, useRef, useState } from 'react';
@@ -13,7 +13,6 @@ function keyOf({ user, item }: Node): string {
   return item ?? `user ${user?.name}`;
 }
 
-/** How many items are drawn. */
 function countItems(nodes: readonly Node[]): number {
   return nodes.reduce((sum, { item, children }) => sum + (item === null ? 0 : 1) + countItems(children), 0);
 }
@@ -24,7 +23,7 @@ interface TreeProps {
   readonly onChoose: (item: string) => void;
 }
 
-/** The tree: the arrow keys walk it, Enter shows an item. */
+/** The tree: arrow keys move in it, Enter shows an item. */
 export function ChainTree({ found, active, onChoose }: TreeProps): ReactNode {
   const { tree: roots } = found;
   const items = new Map(found.items.map((item) => [item.id, item]));

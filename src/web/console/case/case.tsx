@@ -1,4 +1,4 @@
-/** One incident from its lockdown to its end: what is done, what is next, and how long it is open. */
+/** One incident from its lockdown to its end: what is done, what is next, and how long it has been open. */
 import './case.css';
 import {
   Button,
@@ -41,9 +41,9 @@ import { RunbookSteps } from './runbook-steps.tsx';
 import './stages.css';
 import { useBegin } from '../begin.tsx';
 
-/** How often a case is read again while an investigation is under way. */
+/** The refresh interval while an investigation is in progress. */
 const AGAIN_MS = 2_000;
-/** How often it is compared with the controller again. */
+/** The interval of comparisons with the controller. */
 const CHECK_MS = 60_000;
 
 export function Case(): ReactNode {
@@ -96,7 +96,7 @@ function CaseView({ read, chosen }: ChosenCase): ReactNode {
   const stages = stagesOf(read);
   const isOpen = state !== 'lifted';
   const { place } = chosen;
-  // Of a closed case with its report nothing is next: the report stays where it was made.
+  // In a closed case with a report, nothing is next: the report stays where it was made.
   const next = stages.find(({ isNext }) => isNext)?.id ?? 'report';
   const [shown, show] = useShown(stages, next);
   const content: Readonly<Record<Stage['id'], ReactNode>> = {
@@ -194,7 +194,7 @@ function CaseView({ read, chosen }: ChosenCase): ReactNode {
   );
 }
 
-/** The stage that is shown: the one that a link led to, or the next one; once another is next, that one, from the head of the case. */
+/** The displayed stage: from a link, or the next one; if the next one changes, that, from the case's head. */
 function useShown(stages: readonly Stage[], next: Stage['id']) {
   const [chosen, choose] = useState(location.hash.slice(1));
   const before = useRef(next);
@@ -212,7 +212,7 @@ function useShown(stages: readonly Stage[], next: Stage['id']) {
   return [stages.find(({ id }) => id === chosen)?.id ?? next, choose] as const;
 }
 
-/** The form that closes the case; of a closed one, when, and how access is restored. */
+/** The form that closes the case; for a closed case, when that was and how access is restored. */
 function Closing({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
   const { incident } = read;
   const { lifted } = incident;
@@ -229,7 +229,7 @@ function Closing({ read, place, isNext }: CaseProps & { readonly isNext: boolean
   );
 }
 
-/** What is seldom needed, as a folded card. */
+/** Rarely needed content, as a folded card. */
 function Folded({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
   return (
     <Card component="section" aria-label={label} className="stage">
@@ -243,7 +243,7 @@ function Folded({ label, children }: { readonly label: string; readonly children
   );
 }
 
-/** Goes on with a lockdown that is not in effect in full. */
+/** Continues a lockdown that is not fully in effect. */
 function FinishButton({ read, place }: CaseProps): ReactNode {
   const { readOnly } = useFacts();
   const begin = useBegin();

@@ -1,4 +1,4 @@
-/** The cleanings of a case, and the account of what is done for it. */
+/** The cleanings of a case, and the reason and ticket of its actions. */
 import { Button, Label } from '@patternfly/react-core';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { type ReactNode, useState } from 'react';
@@ -7,7 +7,7 @@ import { AccountFields, useBegin } from '../begin.tsx';
 import { END_COLORS, Failure, When } from '../parts.tsx';
 import { accountOf, type ChosenCase } from './case-stages.ts';
 
-/** The reason and the ticket, folded where they are known: what is done for an incident has those of it. */
+/** The reason and the ticket, folded if known: the incident's are the default. */
 export function FoldedAccount(props: Parameters<typeof AccountFields>[0]): ReactNode {
   const { requireReason, requireTicket } = useFacts();
   const { reason, ticket } = props.account;
@@ -21,7 +21,7 @@ export function FoldedAccount(props: Parameters<typeof AccountFields>[0]): React
   );
 }
 
-/** The cleanings that were made, to undo. */
+/** The earlier cleanings, to undo. */
 export function Cleanings({ read, chosen }: ChosenCase): ReactNode {
   const { readOnly } = useFacts();
   const begin = useBegin();

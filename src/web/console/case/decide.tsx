@@ -1,4 +1,4 @@
-/** What the choices of a list do together: why, asked once, and one button to the plan of all of it. */
+/** The decisions of a list together: a reason, asked once, and one button for the plan of all of them. */
 import { Button, Form, FormGroup, TextInput } from '@patternfly/react-core';
 import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useRef, useState } from 'react';
@@ -9,14 +9,14 @@ import { Failure } from '../parts.tsx';
 import { accountOf, type CaseRead, type Item, sentence } from './case-stages.ts';
 import { chosenFate, DECIDE_FORM, type Fate, type Fates, fatesOf, type Receivers } from './item-fates.tsx';
 
-/** What is asked of each kind, with the member of the request. */
+/** The question for each kind, with the member of the request. */
 const QUESTIONS = [
   { fate: 'legitimate', member: 'legitimate', why: 'Why it is legitimate' },
   { fate: 'by_hand', member: 'byHand', why: 'How it was resolved' },
   { fate: 'handed_over', member: 'handedOver', why: 'Why others decide' },
 ] as const;
 
-/** The kinds in the words of the button. */
+/** The text of each kind on the button. */
 const ACTS: readonly (readonly [Fate, (count: number) => string])[] = [
   ['end', (count) => `end ${count}`],
   ['legitimate', (count) => `keep ${count} as legitimate`],
@@ -26,7 +26,7 @@ const ACTS: readonly (readonly [Fate, (count: number) => string])[] = [
 
 const MAX_REASON = 1000;
 
-/** Why no cleaning ends any of these, which is why others decide; empty where one could. */
+/** Why no cleaning can end any of these, so that others decide; empty if one could. */
 function groundOf(items: readonly Item[]): string {
   const grounds = items.map(({ notCleanable }) => notCleanable);
   return grounds.includes(null) ? '' : [...new Set(grounds)].join(' ').slice(0, MAX_REASON);
@@ -35,14 +35,12 @@ function groundOf(items: readonly Item[]): string {
 export function Decide(props: {
   readonly read: CaseRead;
   readonly chosen: ChosenPlace;
-  /** The name of the investigation in the case. */
   readonly name: string;
   readonly items: readonly Item[];
-  /** Those that are shown. */
   readonly rows: readonly Item[];
   readonly fates: Fates;
   readonly receivers: Receivers;
-  /** Whether someone asked for the plan while something was missing. */
+  /** Whether the plan was requested although something was missing. */
   readonly isTried: boolean;
   readonly onTry: (isMissing: boolean) => void;
   readonly onChoose: (items: readonly Item[], fate: Fate) => void;
@@ -69,7 +67,7 @@ export function Decide(props: {
   const acts = ACTS.flatMap(([fate, text]) => (byFate.has(fate) ? [text(idsOf(fate).length)] : []));
   const isOpen = (item: Item) => item.remains && chosenFate(item, fates) === null;
   const open = items.filter(isOpen).length;
-  // What another user may have done is ended only where someone names it, as on the command line.
+  // Items that may be another user's are ended only if named, as on the command line.
   const endable = rows.filter(
     (item) => isOpen(item) && !item.takesNaming && fatesOf(item).some(([fate]) => fate === 'end'),
   );
@@ -118,14 +116,14 @@ export function Decide(props: {
         onTry(isMissing);
         if (!isMissing) begin.mutate(request());
         else {
-          // Those of the rows belong to it as well; what is first on the page is first here.
+          // Includes the fields of the rows, in page order.
           const fields = [...(form.current?.elements ?? [])];
           const empty = fields.find(
             (each): each is HTMLInputElement =>
               each instanceof HTMLInputElement && each.required && each.value.trim() === '',
           );
           empty?.focus({ preventScroll: true });
-          // The bar that sticks below would cover it.
+          // The sticky bar at the bottom would cover it.
           empty?.scrollIntoView({ block: 'center' });
         }
       }}

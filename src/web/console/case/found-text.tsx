@@ -1,11 +1,11 @@
-/** What an investigation found, in words: how much, what became of it since, and what it cannot know. */
+/** The findings of an investigation in words: how much, what happened to it since, and what is unknown. */
 import './case.css';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
 import { When, WithTimes } from '../parts.tsx';
 import type { InvestigationRead } from './case-stages.ts';
 
-/** What the investigation cannot know, the weightiest first. */
+/** What the investigation cannot know, most important first. */
 export function Limits({
   found: {
     unknowns: { groups, unattributedCount, ours },
@@ -38,7 +38,7 @@ export function Limits({
   );
 }
 
-/** How many items were found, and when; and what became of each by marks and cleanings since, each counted once. */
+/** Number of items found, and when; and their current states by marks and cleanings, each counted once. */
 export function FoundText({
   found: { items, total, madeAt, notRead, became },
 }: {
@@ -61,7 +61,7 @@ export function FoundText({
   );
 }
 
-/** What the owner of a stolen token did before there was that token. */
+/** What the owner of a stolen token did before that token existed. */
 export function OwnersWork({
   found: { beforeToken },
 }: {

@@ -1,4 +1,4 @@
-/** What the list of incidents and the page of a case show of an incident. */
+/** Parts of an incident shared by the list of incidents and the page of a case. */
 import { Button, Label, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
 import { Loaded } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
@@ -21,7 +21,7 @@ const COLORS: Readonly<Record<AccessPath['state'], 'red' | 'green' | 'orange'>> 
   not_checked: 'orange',
 };
 
-/** Whether a lockdown is in effect, and what was not checked, which is no part of that. */
+/** Whether a lockdown is in effect, and, separately, what was not checked. */
 export function EffectLabel({
   incident,
 }: {
@@ -46,7 +46,7 @@ export function EffectLabel({
   );
 }
 
-/** Why it was locked down, each part with its name; nothing without. */
+/** The reason and ticket of a lockdown, labeled; empty without any. */
 export function WhyText({
   incident: { reason, ticket },
 }: {
@@ -60,10 +60,10 @@ export function WhyText({
   );
 }
 
-/** What a lockdown recorded of the ways in when it ended. */
+/** The access paths that a lockdown recorded when it ended. */
 type Recorded = CaseRead['lockdown'];
 
-/** The ways in of an open incident, those that are open first; of a lifted one, as its lockdown recorded them; and the timelines. */
+/** The access paths of an open incident, open ones first, or as recorded for a lifted one; and timelines. */
 export function PathsTable({
   incident,
   place,
@@ -111,7 +111,7 @@ export function PathsTable({
   );
 }
 
-/** What the lockdown found when it ended: no statement about now. */
+/** What the lockdown found when it ended: no statement about the current state. */
 function RecordedPaths({
   id,
   recorded,
@@ -150,7 +150,7 @@ const ORDER: readonly AccessPath['state'][] = ['open', 'not_checked', 'closed'];
 
 const DAY = 86_400_000;
 
-/** What happened around a user since a day before the lockdown. */
+/** A user's timeline since a day before the lockdown. */
 function TimelineDialog(props: {
   readonly place: string;
   readonly user: string;

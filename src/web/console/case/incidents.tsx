@@ -1,4 +1,4 @@
-/** Lockdowns, in the order in which they are looked for: what is open, a new one, the ways in of each open one, what is closed; and the runbooks. */
+/** Lockdowns: open ones, a new one, the access paths of each open one, closed ones; and the runbooks. */
 
 import './case.css';
 import { Button, PageSection } from '@patternfly/react-core';
@@ -31,7 +31,7 @@ export function Incidents(): ReactNode {
   const [search, change] = useAddress();
   const { read, chosen, place, shown, elsewhere, isOfOne } = useEach<IncidentsRead>('/api/incidents');
   const user = search.get('user') ?? '';
-  // What was filled in before the form went on through another context of the same controller.
+  // The input made before switching to another context of the same controller.
   const [draft, setDraft] = useState<{ readonly places: readonly string[]; readonly held: Draft } | null>(
     null,
   );
@@ -112,7 +112,7 @@ export function Incidents(): ReactNode {
   );
 }
 
-/** To the form of a new lockdown: its first field has the cursor. Where there is no form, to why. */
+/** Moves to the form of a new lockdown, with the focus in its first field; without a form, to the reason. */
 function toForm(): void {
   const section = document.querySelector('section[aria-label="New lockdown"]');
   section?.scrollIntoView({ block: 'nearest' });
@@ -121,10 +121,10 @@ function toForm(): void {
   names?.focus();
 }
 
-/** The rows of closed incidents that are drawn at first. */
+/** The number of closed incidents drawn at first. */
 const MOST_CLOSED = 20;
 
-/** The closed incidents, the last one first. */
+/** The closed incidents, latest first. */
 function ClosedCases({ rows, shown }: ListProps): ReactNode {
   const closed = rows.toSorted((one, other) =>
     (other.incident.lifted?.at ?? '').localeCompare(one.incident.lifted?.at ?? ''),

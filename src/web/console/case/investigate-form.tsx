@@ -1,4 +1,4 @@
-/** Starts an investigation of a case, and lists those that were made. */
+/** Starts an investigation of a case, and lists earlier ones. */
 import {
   Button,
   Form,
@@ -21,12 +21,12 @@ import { isTokenNumber, TokenField, useSnapshot } from '../theft/stolen-token.ts
 import type { CaseProps, CaseRead } from './case-stages.ts';
 import { type Asked, beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
 
-/** Whether an investigation of the case takes the name of one of several users. */
+/** Whether an investigation of the case requires one of several user names. */
 function isOfOneOf({ incident: { scope } }: CaseRead): boolean {
   return scope.kind !== 'applications' && !(scope.kind === 'users' && scope.names.length === 1);
 }
 
-/** Makes the last investigation once more, where it is missed: with the same token or user, and period. */
+/** Repeats the last investigation, where it is missed: with the same token or user, and period. */
 function InvestigateAgain({ read, place }: CaseProps): ReactNode {
   const investigate = useInvestigate({ place, incident: read.incident.id });
   const last = read.investigations.at(-1);
@@ -54,7 +54,7 @@ function InvestigateAgain({ read, place }: CaseProps): ReactNode {
   );
 }
 
-/** From when on, as the field has it; and what that time is, null for one that was typed or used before. */
+/** The start for the field, and the source of that time; null if it was typed or used before. */
 function useSince({ read, place }: CaseProps) {
   const beginning = useSnapshot({ place, incident: read.incident.id })?.beginning;
   const [typed, setSince] = useState<string | null>(null);
@@ -66,13 +66,13 @@ function useSince({ read, place }: CaseProps) {
   };
 }
 
-/** The form. It reads only: what is found is kept in a file of the case. */
+/** The form. It is read-only: findings are stored in a file of the case. */
 export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   const { incident, investigations, underway } = read;
   const last = investigations.at(-1);
   const { scope } = incident;
   const names = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
-  // An investigation is about one user; of several, the first is a beginning.
+  // An investigation is about one user; of several, the first is the default.
   const takesUser = isOfOneOf(read);
   const [user, setUser] = useState(last?.subject.kind === 'user' ? last.subject.name : (names[0] ?? ''));
   const [token, setToken] = useState(
@@ -150,7 +150,7 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   );
 }
 
-/** While an investigation is under way. */
+/** Shown while an investigation is in progress. */
 export function Reading(): ReactNode {
   return (
     <p role="status">
@@ -163,7 +163,7 @@ export function Reading(): ReactNode {
 function SinceField(props: {
   readonly since: string;
   readonly onChange: (since: string) => void;
-  /** Where the time is from. */
+  /** The source of the time. */
   readonly children: ReactNode;
 }): ReactNode {
   const { since, onChange, children } = props;
@@ -187,7 +187,7 @@ function SinceField(props: {
   );
 }
 
-/** What the next investigation goes by. */
+/** The inputs of the next investigation. */
 function Given(props: {
   readonly since: string;
   readonly token: string;
@@ -206,7 +206,7 @@ function Given(props: {
   );
 }
 
-/** Why no investigation was made: of this try, or of the last one. */
+/** Why no investigation was made, at this or the last attempt. */
 function Problems({
   error,
   read: { underway },
@@ -219,7 +219,7 @@ function Problems({
   return problem !== null && <ProblemAlert problem={problem} />;
 }
 
-/** Whom the form asks for: the owner of a token, or a user; no one where the incident is about one. Null for what cannot be asked. */
+/** The requested subject: a token's owner, a user, or neither if the incident has one. Null if invalid. */
 function subjectOf({
   token,
   user,
@@ -235,25 +235,25 @@ function subjectOf({
   return user.trim() === '' ? null : { asked: { user }, flag: ` --user ${user}` };
 }
 
-/** What a time is that no one typed here. */
+/** The source of a time that was not typed here. */
 const BEGINNINGS: Readonly<Record<Beginning['is'], string>> = {
   said: '',
   token: 'The creation time of the stolen token. ',
   'day before': '1 day before the lockdown, because nothing was entered. ',
 };
 
-/** Where to begin: as the last investigation did, or as it is known from the lockdown. */
+/** The default start: that of the last investigation, or as known from the lockdown. */
 function beginningOf({ incident, investigations }: CaseRead, known: Beginning | undefined): Date {
   const said = investigations.at(-1)?.since ?? known?.at;
   return said === undefined ? beginningAt(incident.since) : new Date(said);
 }
 
-/** A time as the field for one takes it: local, to the minute. */
+/** A time in the format of its field: local, to the minute. */
 export function localValue(time: Date): string {
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** The investigations that were made, the newest first. */
+/** The earlier investigations, newest first. */
 export function Made({
   investigations,
 }: {

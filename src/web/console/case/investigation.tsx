@@ -1,4 +1,4 @@
-/** An investigation that belongs to no incident: what a user, or the owner of a token, did. It changes nothing. */
+/** An investigation without an incident: what a user, or the owner of a token, did. It is read-only. */
 import { Button, Form, FormGroup, PageSection, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
@@ -22,10 +22,10 @@ import { ITEM_COLUMNS, ItemDialog, StateLabel, StolenLabel } from './item-detail
 
 type Read = Json<LooseInvestigations>;
 
-/** How often it is read again while an investigation is under way. */
+/** The refresh interval while an investigation is in progress. */
 const AGAIN_MS = 2_000;
 const SOON_MS = 300;
-/** How far back an investigation begins that no one chose a time for. */
+/** The default period of an investigation. */
 const WEEK_MS = 7 * 86_400_000;
 const MOST_ROWS = 200;
 

@@ -1,4 +1,3 @@
-/** All that is known of one item of an investigation. */
 import {
   Button,
   DescriptionList,
@@ -16,13 +15,13 @@ import type { Item } from './case-stages.ts';
 
 const COLORS = { bad: 'red', warning: 'orange', faint: 'grey', good: 'green', strong: 'blue' } as const;
 
-/** What an item is now, and what people said of it. */
+/** The current state of an item, and its marks. */
 export function StateLabel({
   item: { label, fate },
   isShort = false,
 }: {
   readonly item: Item;
-  /** In a narrow column: {@link SeenAgain} stands elsewhere. */
+  /** For a narrow column: {@link SeenAgain} is shown elsewhere. */
   readonly isShort?: boolean;
 }): ReactNode {
   const { text, tone, more } = label;
@@ -38,17 +37,17 @@ export function StateLabel({
   );
 }
 
-/** What someone said of an item, beside what the investigation after it found. */
+/** An item's mark, next to what the next investigation found. */
 export function SeenAgain({ item: { fate, label } }: { readonly item: Item }): ReactNode {
   return fate === 'seen_again' && label.more !== null && <WithTimes text={label.more} />;
 }
 
-/** Tells the stolen token from what was done with it. */
+/** Distinguishes the stolen token from what was done with it. */
 export function StolenLabel({ item }: { readonly item: Pick<Item, 'isStolen'> }): ReactNode {
   return item.isStolen && <Label color="purple">the stolen token, created here</Label>;
 }
 
-/** To an object at its controller, with what opens there. */
+/** A link to an object at its controller, with what opens there. */
 function ObjectLink({ page: { href, opens } }: { readonly page: NonNullable<Item['page']> }): ReactNode {
   return (
     <>
@@ -104,7 +103,7 @@ function ItemDetails({ item }: { readonly item: Item }): ReactNode {
   );
 }
 
-/** The same over the page, with what can be done about it. */
+/** The same in a dialog, with possible actions. */
 export function ItemDialog({
   item,
   onClose,
@@ -130,7 +129,7 @@ export function ItemDialog({
   );
 }
 
-/** The columns of a list of items beside what they are. */
+/** The other columns of a list of items. */
 export const ITEM_COLUMNS = {
   risk: {
     title: 'Risk',
@@ -140,7 +139,7 @@ export const ITEM_COLUMNS = {
   when: { title: 'When', show: ({ first: at }: Item) => <When at={at} /> },
 };
 
-/** How the item is ended by a responder; nothing of it was done by the intruder. */
+/** How a responder ends the item; none of this was done by the intruder. */
 const REMEDIES = {
   command: 'To remove it, run',
   call: 'To remove it, send',

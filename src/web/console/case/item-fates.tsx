@@ -1,4 +1,4 @@
-/** What becomes of an item of an investigation: chosen in its row, or taken back there. */
+/** The decision about an item of an investigation: chosen in its row, or undone there. */
 import { Button, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
@@ -8,18 +8,18 @@ import type { ChosenPlace } from '../controller.tsx';
 import { accountOf, type CaseRead, type Item } from './case-stages.ts';
 import { StateLabel } from './item-details.tsx';
 
-/** What can be chosen for an item: to end it, or what is said of it. */
+/** The choices for an item: end it, or a mark. */
 export type Fate = 'end' | 'legitimate' | 'by_hand' | 'handed_over';
 
-/** What was chosen, by the ids of the items. */
+/** The choices, by item id. */
 export type Fates = ReadonlyMap<string, Fate>;
 
-/** Who decides about what is reassigned, by the ids of the items. */
+/** Who decides about reassigned items, by item id. */
 export type Receivers = ReadonlyMap<string, string>;
 
 const MAX_NAME = 200;
 
-/** The id of the form that takes the choices: the fields of the rows are outside of it. */
+/** The id of the form for the choices: the fields of the rows are outside of it. */
 export const DECIDE_FORM = 'decide-form';
 
 const SAID = [
@@ -28,7 +28,7 @@ const SAID = [
   ['handed_over', 'Reassign'],
 ] as const;
 
-/** What a cleaning does, in the words of its row. */
+/** The action of a cleaning, in the words of its row. */
 const ENDINGS: Readonly<Record<NonNullable<Item['ending']>['act'], string>> = {
   ...{ delete: 'Delete', restore: 'Restore', cancel: 'Cancel', rename: 'Rename' },
   ...{ disable: 'Disable', enable: 'Enable' },
@@ -41,14 +41,14 @@ function endingText({ kind, ending }: Item): string {
   return ending.isForGood ? `${verb} for good` : verb;
 }
 
-/** What can become of an item now; nothing of one that was decided about. */
+/** The possible choices for an item; none for a decided one. */
 export function fatesOf(item: Item): readonly (readonly [Fate, string])[] {
   const { remains, ending, fate, mark } = item;
   if (remains) return [...(ending === null ? [] : [['end', endingText(item)] as const]), ...SAID];
   return fate === 'over' && mark === null ? [['legitimate', 'Legitimate']] : [];
 }
 
-/** What was chosen for an item, as far as it can still become of it. */
+/** The choice for an item, if it is still possible. */
 export function chosenFate(item: Item, fates: Fates): Fate | null {
   const fate = fates.get(item.id);
   return fate !== undefined && fatesOf(item).some(([each]) => each === fate) ? fate : null;
@@ -64,11 +64,11 @@ type MarkProps = {
   readonly item: Item;
   readonly read: CaseRead;
   readonly chosen: ChosenPlace;
-  /** Called before it is taken back. */
+  /** Called before it is undone. */
   readonly onUndo: () => void;
 };
 
-/** Takes back what was said of an item; nothing where nothing was. */
+/** Undoes an item's mark; shows nothing without one. */
 export function UndoMark({ item, read, chosen, onUndo }: MarkProps): ReactNode {
   const { requireReason, requireTicket } = useFacts();
   const queries = useQueryClient();
@@ -105,7 +105,7 @@ export function UndoMark({ item, read, chosen, onUndo }: MarkProps): ReactNode {
   );
 }
 
-/** The first cell of a row: what is to become of the item, or what became of it. */
+/** The first cell of a row: the choice for the item, or its result. */
 export function FateCell({
   fates,
   receivers,
@@ -116,7 +116,7 @@ export function FateCell({
 }: MarkProps & {
   readonly fates: Fates;
   readonly receivers: Receivers;
-  /** Whether someone asked for the plan: then what is missing is marked. */
+  /** Whether the plan was requested: missing input is then marked. */
   readonly isTried: boolean;
   readonly onChoose: (fate: Fate | null) => void;
   readonly onReceiver: (to: string) => void;

@@ -1,4 +1,4 @@
-/** What comes after a change of a case, in its result: the one next step, so that no one has to look for it. */
+/** The single next step after a change of a case, in its result, so that no one has to look for it. */
 import { Button } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { useLocation, useNavigate } from 'react-router';
@@ -24,7 +24,7 @@ export function NextStep({ operation }: { readonly operation: Operation }): Reac
   return kind === 'incident lift' && <AfterClosing {...{ place, incident }} />;
 }
 
-/** After the lockdown of an account that the thief made, the case that it belongs to goes on. */
+/** After the lockdown of an account that the intruder created, the case that it belongs to continues. */
 function AfterLockdown({ place, incident, scope }: EndedLockdown): ReactNode {
   const navigate = useNavigate();
   const own = useSnapshot({ place, incident });
@@ -33,7 +33,7 @@ function AfterLockdown({ place, incident, scope }: EndedLockdown): ReactNode {
   const snapshot = of === undefined ? own : main;
   const to = of ?? incident;
   const investigate = useInvestigate({ place, incident: to });
-  // In the place of this dialog: going back from the case does not open it again.
+  // Replaces this dialog in the history: going back from the case does not open it again.
   const toCase = () => navigate(query('/case', { place, incident: to }), { replace: true });
   const isOfOne = scope.kind === 'users' && scope.names.length === 1;
   if (!isOfOne || snapshot === undefined || snapshot.isInvestigated) {
@@ -71,7 +71,7 @@ interface CaseName {
   readonly incident: string;
 }
 
-/** Once all is decided, the case can be closed as most are: the account stays as the lockdown left it. */
+/** After all decisions, the case can be closed in the usual way: the account stays locked. */
 function AfterCleaning({ place, incident }: CaseName): ReactNode {
   const { readOnly, requireReason, requireTicket } = useFacts();
   const { data: read } = useRead<CaseRead>(query('/api/case', { place, incident }));
@@ -104,7 +104,7 @@ function AfterCleaning({ place, incident }: CaseName): ReactNode {
   );
 }
 
-/** The report comes last: it tells how the case was closed. */
+/** The report comes last, because it says how the case was closed. */
 function AfterClosing({ place, incident }: CaseName): ReactNode {
   const { data: read } = useRead<CaseRead>(query('/api/case', { place, incident }));
   const report = useReport({ place, incident });

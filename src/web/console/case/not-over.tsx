@@ -1,4 +1,4 @@
-/** What a lockdown did not end, and the next step: said above what is green, until someone investigated. */
+/** What a lockdown did not end, and the next step: shown above the success until it is investigated. */
 import { Button } from '@patternfly/react-core';
 import { countText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
@@ -16,7 +16,7 @@ import { useBegin } from '../begin.tsx';
 type Scope = CaseRead['incident']['scope'];
 type Snapshot = Json<LockdownSnapshot>;
 
-/** On the page of a case. It stays where it is while the investigation runs; what that found has its place. */
+/** On the page of a case. Stays in place while the investigation runs; findings are shown elsewhere. */
 export function NotOver({ read, place }: CaseProps): ReactNode {
   const { incident, investigations, underway, theft } = read;
   if (incident.state === 'lifted' || investigations.length > 0) return null;
@@ -47,7 +47,7 @@ export interface EndedLockdown {
   readonly scope: Scope;
 }
 
-/** A lockdown that ended, as its result has it; null for another change, and for one that opened no incident. */
+/** A lockdown that ended, from its result; null for another change, and if no incident was opened. */
 export function endedLockdown({ place, kind, result }: Operation): EndedLockdown | null {
   const { incident = null, plan } = (result?.json ?? {}) as {
     readonly incident?: string | null;
@@ -57,7 +57,7 @@ export function endedLockdown({ place, kind, result }: Operation): EndedLockdown
   return { place, incident, scope: plan.scope };
 }
 
-/** In the dialog of a lockdown that ended: of an account that the thief made, what the case that it belongs to says. */
+/** In the dialog of an ended lockdown: for an account that the intruder created, what its main case says. */
 export function NotOverAfter({ operation }: { readonly operation: Operation }): ReactNode {
   const ended = endedLockdown(operation);
   const snapshot = useSnapshot(ended);
@@ -68,7 +68,7 @@ export function NotOverAfter({ operation }: { readonly operation: Operation }): 
   return live(snapshot, main).length > 0 && <Warning {...ended} />;
 }
 
-/** Whom the thief may have made, and no lockdown holds: those who can do the most come first. */
+/** The users that the intruder may have created and that no lockdown covers, most powerful first. */
 export function live(...snapshots: readonly (Snapshot | undefined)[]): readonly Made[] {
   const users = snapshots.flatMap((snapshot) => snapshot?.made?.users ?? []);
   const weight = ({ isSuperuser, tokens }: Made) => Number(isSuperuser) + Number(tokens.length > 0);
@@ -92,7 +92,7 @@ function Warning(props: {
   // As for a lockdown that is finished after it.
   if (isInvestigated) return null;
   const toStop = live(snapshot, main);
-  // What was done belongs to that case, which names what it found.
+  // The findings are in that case, which names them.
   if (main?.isInvestigated === true && toStop.length === 0) return null;
   const others = made?.users.filter(({ user }) => toStop.every((each) => each.user !== user)) ?? [];
   const isCut = beginning !== undefined && made !== null && Date.parse(beginning.at) < Date.parse(made.since);
@@ -166,8 +166,8 @@ function madeText({ user, by, isSuperuser, tokens }: Made): ReactNode {
 }
 
 /**
- * To the plan of a lockdown of a user whom the thief made, with the usual measures, and the reason and ticket of this one. Where
- * something is to be chosen or filled in, to its form.
+ * Leads to the plan of a lockdown of a user that the intruder created, with the usual measures, and this
+ * one's reason and ticket. If input is needed, leads to its form.
  */
 function StopButton(props: {
   readonly place: string;
@@ -175,7 +175,7 @@ function StopButton(props: {
   readonly of: string;
   readonly user: string;
   readonly known: Snapshot | undefined;
-  /** The loudest control there is: what it stops works on until someone uses it. */
+  /** Emphasized above all else: the user stays active until someone uses it. */
   readonly isFirst: boolean;
 }): ReactNode {
   const { place, of, user, known, isFirst } = props;
@@ -196,7 +196,7 @@ function StopButton(props: {
   };
   const toForm = () =>
     navigate(query('/theft', { place, user, of }), {
-      // From the dialog, the page behind it is done; from the case, one goes back to it.
+      // From the dialog, the page behind it is done; from the case, the user can go back to it.
       replace: pathname !== '/case',
       state: { account: known?.account },
     });
@@ -216,7 +216,7 @@ function StopButton(props: {
   );
 }
 
-/** What is open beside a case, or was left open by it: the lockdowns of accounts that the thief made. */
+/** The lockdowns of accounts that the intruder created that are still open alongside a case. */
 export function OtherLockdowns({
   place,
   incident,
@@ -225,7 +225,7 @@ export function OtherLockdowns({
 }: {
   readonly place: string;
   readonly incident: string;
-  /** Whether the form that closes the case is in view: it names those that are closed with it. */
+  /** Whether the form that closes the case is visible: it names those that are closed with it. */
   readonly isClosing?: boolean;
   /** The incidents that were just closed, which may have been read before. */
   readonly closed?: readonly string[];

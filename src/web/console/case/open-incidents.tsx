@@ -1,4 +1,4 @@
-/** What is open: the cases to go on with, what could not be read of them, and the ways in of each. */
+/** The open cases, what could not be read about them, and the access paths of each. */
 import { Button, Label } from '@patternfly/react-core';
 import { type Column, PlainTable } from '@tokenctl/common/web/table.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
@@ -9,7 +9,7 @@ import type { Listed } from '../controller.tsx';
 import { Message, Panel, When } from '../parts.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
 
-/** An incident, and where and when it was read. */
+/** An incident, with the context and time of reading. */
 export interface Row {
   readonly place: string;
   readonly incident: Incident;
@@ -30,16 +30,16 @@ export function keyOf({ place, incident: { id, address } }: Row): string {
 
 export interface ListProps {
   readonly rows: readonly Row[];
-  /** Of the controllers that the filter leaves. */
+  /** Of the controllers that match the filter. */
   readonly shown: readonly Listed<IncidentsRead>[];
 }
 
-/** Which context an incident is of, in a list over several controllers. */
+/** The context column, in a list of several controllers. */
 export function contextColumn(shown: readonly Listed<IncidentsRead>[]): readonly Column<Row>[] {
   return shown.length > 1 ? [{ title: 'Context', show: ({ place }) => place }] : [];
 }
 
-/** The cases to go on with, before the form for another one. */
+/** The open cases, before the form for another one. */
 export function OpenCases({ rows, shown }: ListProps): ReactNode {
   if (rows.length === 0) {
     const [only] = shown.length === 1 ? shown : [];
@@ -80,7 +80,7 @@ export function OpenCases({ rows, shown }: ListProps): ReactNode {
   );
 }
 
-/** Says what is missing of a controller, and what is shown instead. */
+/** What is missing from a controller, and what is shown instead. */
 export function Unread({
   read: { place, list },
   retry,
@@ -118,7 +118,7 @@ export function Unread({
   );
 }
 
-/** The open incidents of the contexts that the filter leaves out. */
+/** The open incidents of the contexts that the filter excludes. */
 export function Elsewhere({ rows }: { readonly rows: readonly Row[] }): ReactNode {
   const open = Map.groupBy(
     rows.filter(({ incident }) => incident.state !== 'lifted'),
@@ -141,7 +141,7 @@ export function Elsewhere({ rows }: { readonly rows: readonly Row[] }): ReactNod
   );
 }
 
-/** An open incident with its ways in. */
+/** An open incident with its access paths. */
 export function Board({ place, incident, at, unread }: Row): ReactNode {
   const { id, selection, since, until, by, isOverdue } = incident;
   return (

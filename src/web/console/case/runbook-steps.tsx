@@ -1,4 +1,4 @@
-/** The steps of a runbook beside an incident, ticked off in the audit log. */
+/** The steps of a runbook next to an incident, marked as done in the audit log. */
 
 import { Checkbox, ExpandableSection } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
@@ -10,10 +10,10 @@ import { call, type Ended, type Json, query, useFacts, useRead } from '../api.ts
 import { DocumentView } from '../document.tsx';
 import { Failure, Message, When } from '../parts.tsx';
 
-/** The incident, as far as this needs it. Its reason and ticket go with what is ticked off. */
+/** The needed parts of the incident. Its reason and ticket are recorded with the steps. */
 type Incident = Pick<Incidents['incidents'][number], 'id' | 'reason' | 'ticket'>;
 
-/** The runbook of an incident: the one that was begun, or the one that is chosen. */
+/** The runbook of an incident: the one in use, or the chosen one. */
 export function RunbookSteps({
   place,
   incident,

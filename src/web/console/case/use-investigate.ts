@@ -1,21 +1,20 @@
-/** Begins investigations of a case, from wherever they are missed. */
+/** Begins investigations of a case, from any place on the page. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { call } from '../api.ts';
 
 const DAY_MS = 86_400_000;
-/** How soon after its start an investigation is looked for. */
+/** How soon after its start an investigation is read. */
 const SOON_MS = 300;
 
-/** The id of the form: buttons elsewhere on the page begin what it has. */
+/** The id of the form: buttons elsewhere on the page submit it. */
 export const INVESTIGATE_FORM = 'investigate-form';
 
-/** The owner of a token, or a user; neither where the incident is about one. */
+/** The owner of a token, or a user; neither if the incident is about one. */
 export interface Asked {
   readonly token?: number;
   readonly user?: string;
 }
 
-/** Starts an investigation of a case. */
 export function useInvestigate({ place, incident }: { readonly place: string; readonly incident: string }) {
   const queries = useQueryClient();
   return useMutation({
@@ -28,7 +27,7 @@ export function useInvestigate({ place, incident }: { readonly place: string; re
   });
 }
 
-/** Where an investigation begins for which no one gave a time: a day before the lockdown. */
+/** The default start of an investigation: a day before the lockdown. */
 export function beginningAt(locked: string): Date {
   return new Date(Date.parse(locked) - DAY_MS);
 }

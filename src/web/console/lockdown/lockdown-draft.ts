@@ -1,4 +1,4 @@
-/** What the form of a lockdown holds, the request that it makes, and its plan. */
+/** The state of the lockdown form, its request, and its plan. */
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { FormChoice } from '../../../console/command-line.ts';
@@ -16,7 +16,7 @@ export const SCOPES = [
 
 type Scope = (typeof SCOPES)[number][0];
 
-/** What is filled in. */
+/** The input of the form. */
 export interface Draft {
   readonly scope: Scope;
   readonly names: string;
@@ -27,23 +27,23 @@ export interface Draft {
   readonly account: Account;
   /** The users that stay active, separated by commas. */
   readonly keepActive: string;
-  /** The new file of a rescue token; empty without one. */
+  /** The new file of a rescue token; empty for none. */
   readonly rescueToken: string;
   readonly guards: Guards;
-  /** When the theft began, as the field has it; empty for not known. */
+  /** The start of the theft, in the field's format; empty if unknown. */
   readonly since: string;
 }
 
-/** A theft that is locked down: the account is picked, and what is known goes on into the case. */
+/** A theft to lock down: the account is chosen, and the known facts are passed on to the case. */
 export interface KnownTheft {
   readonly scope: 'user' | 'application';
-  /** The number of the stolen token; null for not known. */
+  /** The id of the stolen token; null if unknown. */
   readonly token: number | null;
-  /** When that was made (RFC 3339); null where it is not known. */
+  /** When it was created (RFC 3339); null if unknown. */
   readonly made: string | null;
-  /** The incident that it belongs to, of an account that the thief made. */
+  /** The incident that it belongs to, if the intruder created the account. */
   readonly of: string | undefined;
-  /** What was filled in elsewhere. */
+  /** Input made elsewhere. */
   readonly known: Partial<Pick<Draft, 'account' | 'since'>>;
 }
 
@@ -52,17 +52,16 @@ export const EMPTY: Draft = {
   ...{ account: { reason: '', ticket: '' }, keepActive: '', rescueToken: '', guards: noGuards, since: '' },
 };
 
-/** What the form holds. */
 interface Held extends Omit<Draft, 'account' | 'guards' | 'since'> {
   readonly place: string;
-  /** The one user or application that was picked: its name may have a comma. */
+  /** The chosen single user or application: its name may contain a comma. */
   readonly picked: string | undefined;
   readonly fields: readonly FormChoice[];
-  /** Why a measure is not possible through the context, by its name: that is never asked for. */
+  /** Why measures are impossible in the context, by name: these are never requested. */
   readonly gaps: ContextRead['measureGaps'];
 }
 
-/** The request of the form, null without a name; and the defaults of the command for its selection. */
+/** The request of the form, null without a name; and the command's defaults for its selection. */
 export function requestOf(held: Held) {
   const { place, fields, scope, names, provider, choices, gaps, hours } = held;
   const list = held.picked === undefined ? namesIn(names) : [held.picked];
@@ -73,7 +72,7 @@ export function requestOf(held: Held) {
     resetPassword: gaps['deactivate'] !== undefined && scope === 'user',
   };
   const isOn = (name: string) => gaps[name] === undefined && (choices[name] ?? defaults[name] ?? false);
-  // A switch that was left alone is not sent: the command has the same default.
+  // An unchanged switch is not sent: the command has the same default.
   const chosen = fields.flatMap((field) => {
     const { name, isSwitch } = field;
     if (isSwitch) return choices[name] === undefined ? [] : [[name, choices[name]] as const];
@@ -115,7 +114,7 @@ export function namesIn(text: string): string[] {
     .filter((name) => name !== '');
 }
 
-/** The id of the incident that a plan opens, so that the same one is confirmed; of an open one, the plan finds it itself. */
+/** The id of the incident that a plan opens, so that it is confirmed; the plan finds an open one itself. */
 export function plannedId(planned: Ended | undefined): { readonly newIncident?: string } {
   const { plan } = (planned?.json ?? {}) as { readonly plan?: { incident: string; continues: boolean } };
   return plan === undefined || plan.continues ? {} : { newIncident: plan.incident };

@@ -1,4 +1,4 @@
-/** The fields of a lockdown: whom it is about, when a theft began, and the file of a rescue token. */
+/** The fields of a lockdown: its subject, the start of a theft, and the file of a rescue token. */
 import { FormGroup, FormHelperText, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import type { ReactNode } from 'react';
@@ -6,18 +6,17 @@ import { NameField } from '../name-field.tsx';
 import { When } from '../parts.tsx';
 import { type Draft, type KnownTheft, SCOPES } from './lockdown-draft.ts';
 
-/** Whom it is about; of a theft, which was picked, when it began. */
+/** The subject; for a theft, whose account is chosen, its start. */
 export function Subject(
   props: Parameters<typeof WhoFields>[0] & { readonly theft: KnownTheft | undefined },
 ): ReactNode {
   const { theft, draft, set } = props;
   if (theft === undefined) return <WhoFields {...props} />;
-  // What the thief made is part of a case that has it.
+  // An account that the intruder created belongs to a case, which has the start.
   if (theft.of !== undefined) return null;
   return <SinceField since={draft.since} made={theft.made} onChange={(since) => set({ since })} />;
 }
 
-/** Whom a lockdown is about. */
 function WhoFields({
   place,
   draft: { scope, names, provider },
@@ -60,12 +59,12 @@ function WhoFields({
 const DAY_MS = 86_400_000;
 
 /**
- * When a theft began. What was done is told from then on, and with a stolen token never from before it was made; from a
- * day before the lockdown on where no time is given.
+ * The start of a theft. Actions are shown from then on, and with a stolen token never from before its
+ * creation; by default from a day before the lockdown.
  */
 function SinceField(props: {
   readonly since: string;
-  /** When the stolen token was made; null where it is not known. */
+  /** When the stolen token was created; null if unknown. */
   readonly made: string | null;
   readonly onChange: (since: string) => void;
 }): ReactNode {
@@ -106,7 +105,7 @@ function SinceField(props: {
   );
 }
 
-/** Where the token is kept that goes on once the password of the context stops working. */
+/** The file of the token that continues to work when the context's password does not. */
 export function RescueField(props: {
   readonly value: string;
   readonly onChange: (path: string) => void;

@@ -24,18 +24,18 @@ import { AccountFields, useBegin } from '../begin.tsx';
 
 interface FormProps {
   readonly place: string;
-  /** Whose name is filled in; of a theft, the account that was picked. */
+  /** The prefilled name; for a theft, the chosen account. */
   readonly user: string;
   readonly theft?: KnownTheft | undefined;
   /** The other contexts of the same controller. */
   readonly others: readonly string[];
-  /** What was filled in before, through another of them. */
+  /** The input made earlier, in another of them. */
   readonly draft?: Draft | undefined;
-  /** Goes on through another of them, with what is filled in. */
+  /** Switches to another of them, keeping the input. */
   readonly onSwitch: (place: string, held: Draft) => void;
 }
 
-/** The form, once it is known what the context can do: what is chosen at first depends on it, and does not change later. */
+/** The form, once the context's capabilities are known: they decide the initial choices, which then stay. */
 export function LockdownForm(props: FormProps): ReactNode {
   const { place } = props;
   const context = useRead<ContextRead>(query('/api/overview', { place }));
@@ -56,7 +56,7 @@ export function LockdownForm(props: FormProps): ReactNode {
 
 type LoadedProps = FormProps & { readonly context: ContextRead };
 
-/** Of a theft that the account may not lock down, what else it may do; otherwise the form, which shows all that there is to know. */
+/** For a theft that the account may not lock down, its alternatives; otherwise the full form. */
 function PossibleForm(props: LoadedProps): ReactNode {
   const { place, user, theft, context } = props;
   const refusal = context.lockdownRefusal;
@@ -64,7 +64,7 @@ function PossibleForm(props: LoadedProps): ReactNode {
   return <TheftRefused {...{ place, user, theft, refusal }} />;
 }
 
-/** Plans as one chooses; the plan is the dry run of the command. */
+/** Updates the plan with each choice; it is the dry run of the command. */
 function LoadedForm(props: LoadedProps): ReactNode {
   const { place, user, theft, context, onSwitch } = props;
   const { forms } = useFacts();
@@ -93,7 +93,7 @@ function LoadedForm(props: LoadedProps): ReactNode {
   const savePlan = (
     <SavePlan isDisabled={!isReady} onSave={(planOut) => begin.mutate({ ...whole, planOut })} />
   );
-  // Where no second person has to approve, a theft is no time for files.
+  // If no second person has to approve, files only get in the way of stopping a theft.
   const isSavedLater = theft !== undefined && context.approval.approvers.length === 0;
   return (
     <Form className="lockdown" onSubmit={(event) => event.preventDefault()}>
@@ -164,7 +164,7 @@ function LoadedForm(props: LoadedProps): ReactNode {
   );
 }
 
-/** What is known of a theft as the request has it. */
+/** The known facts of a theft, in the form of the request. */
 function theftOf({ token, of }: KnownTheft, since: string): object {
   const at = new Date(since);
   return {
@@ -174,15 +174,15 @@ function theftOf({ token, of }: KnownTheft, since: string): object {
   };
 }
 
-/** The measures, folded under those that will be taken where these are the usual ones. */
+/** The measures, folded under those that will be taken if these are the usual ones. */
 function Measures({
   taken,
   isWide,
   children,
 }: {
-  /** Null where that is said elsewhere. */
+  /** Null if that is said elsewhere. */
   readonly taken: readonly string[] | null;
-  /** Whether it is about more than named users or applications: then each measure is to be looked at. */
+  /** Whether it affects more than named users or applications: each measure should then be checked. */
   readonly isWide: boolean;
   readonly children: ReactNode;
 }): ReactNode {
@@ -201,7 +201,7 @@ function Measures({
   );
 }
 
-/** Why measures are not possible through the context, by their members, each with the other context that can take it. */
+/** Why measures are impossible in the context, by member, each with the context that allows it. */
 function useGaps(
   { others, context }: Pick<FormProps, 'others'> & { readonly context: ContextRead },
   onSwitch: (place: string, measure: string) => void,
@@ -233,7 +233,7 @@ function useGaps(
   );
 }
 
-/** What begins the lockdown; with why it cannot be begun. */
+/** The button that begins the lockdown, with the reason if it cannot begin. */
 function BeginButton(props: {
   readonly refusal: ContextRead['lockdownRefusal'];
   readonly isReady: boolean;
@@ -264,7 +264,7 @@ function BeginButton(props: {
   );
 }
 
-/** To what a user did, for who is not sure yet. */
+/** Leads to a user's actions, for people who are not sure yet. */
 function InvestigateFirst({
   place,
   names: [name, ...others],

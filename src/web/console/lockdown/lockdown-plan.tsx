@@ -1,4 +1,4 @@
-/** The plan of a lockdown beside its form: the dry run of the command, in whole or in a line. */
+/** The plan of a lockdown next to its form: the dry run of the command, in full or in a line. */
 import { Spinner } from '@patternfly/react-core';
 import { countText } from '@tokenctl/common/web/times.tsx';
 import type { ReactNode } from 'react';
@@ -11,7 +11,7 @@ import { Report } from '../document.tsx';
 import { Failure, Message } from '../parts.tsx';
 import type { usePlan } from './lockdown-draft.ts';
 
-/** The plan of what is filled in, as far as it is read. */
+/** The plan of the current input, as far as it is read. */
 export function PlanView({
   place,
   planned: { isFetching, error, data },
@@ -20,9 +20,9 @@ export function PlanView({
 }: {
   readonly place: string;
   readonly planned: ReturnType<typeof usePlan>;
-  /** Whether a line says it until it is unfolded: before anything is done, all of it is shown to be confirmed. */
+  /** Whether it is folded to a line: before anything is done, all of it is shown for confirmation. */
   readonly isShort: boolean;
-  /** What stands below it. */
+  /** Shown below it. */
   readonly children: ReactNode;
 }): ReactNode {
   const plan = planOf(data);
@@ -64,7 +64,7 @@ function planOf(ended: Ended | undefined): Json<LockdownJson>['plan'] | undefine
   return ((ended?.json ?? {}) as Partial<Json<LockdownJson>>).plan;
 }
 
-/** What the plan ends, in the words that it has for the usual measures, and how much of it cannot be checked. */
+/** What the plan ends, in its words for the usual measures, and how much of it cannot be checked. */
 function shortText(ended: Ended): string {
   const folds = (ended.document ?? []).flatMap((part) =>
     part.kind === 'lines' && part.fold !== null ? [part.fold] : [],

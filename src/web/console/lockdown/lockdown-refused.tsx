@@ -1,4 +1,4 @@
-/** What is said to an account that may not lock down, and what it may do instead. */
+/** The alternatives of an account that may not lock down. */
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { type Problem, query } from '../api.ts';
@@ -6,10 +6,10 @@ import { CommandLine } from '../commands.tsx';
 import { Message } from '../parts.tsx';
 import type { KnownTheft } from './lockdown-draft.ts';
 
-/** A name that a shell takes as it is. */
+/** A name that needs no quoting in a shell. */
 const PLAIN_WORD = /^\w[\w.@-]*$/;
 
-/** What an account may do about a theft that may not lock down. */
+/** What an account that may not lock down can do about a theft. */
 export function TheftRefused(props: {
   readonly place: string;
   readonly user: string;
@@ -44,7 +44,7 @@ export function TheftRefused(props: {
   );
 }
 
-/** Says before anything is typed that the account may not do it. */
+/** Says before any input that the account may not do it. */
 export function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
   return (
     <Message variant="warning" title={`This account is not allowed to lock down. ${refusal.message}`}>

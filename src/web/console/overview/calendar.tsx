@@ -1,10 +1,10 @@
-/** The calendar of expiries that the reports have as well, drawn from the same numbers. */
+/** The calendar of expiries, also in the reports, drawn from the same numbers. */
 
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useSyncExternalStore } from 'react';
 import type { CalendarPicture } from '../../../reports/audit/charts.ts';
 
-/** The days of the coming year, the darker the more tokens expire on a day. */
+/** The days of the coming year, darker if more tokens expire. */
 export function Calendar({ picture }: { readonly picture: CalendarPicture }): ReactNode {
   const isNarrow = useNarrow();
   const { days, outside } = picture;
@@ -39,7 +39,7 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
   );
 }
 
-/** In a narrow window, the year is drawn in stretches of so many weeks: at its width, no day could be told from another. */
+/** In a narrow window, the year is drawn in sections of this many weeks, so that days are distinguishable. */
 const WEEKS_OF_NARROW = 18;
 const narrow = matchMedia('(max-width: 47.99rem)');
 
@@ -53,13 +53,13 @@ function useNarrow(): boolean {
   );
 }
 
-/** Weeks that are drawn beside each other: from the first to before the end, in the units of the picture. */
+/** Weeks drawn next to each other, from the first to before the end, in the picture's units. */
 interface WeekStretch {
   readonly from: number;
   readonly to: number;
-  /** Of the picture of this stretch, with the names of the weekdays. */
+  /** The width of this section's picture, including the weekday names. */
   readonly width: number;
-  /** How far its days are moved to the names of the weekdays. */
+  /** How far its days are shifted towards the weekday names. */
   readonly shift: number;
 }
 
@@ -70,7 +70,7 @@ function stretchesOf({ days, width }: CalendarPicture, most: number): readonly W
   for (let first = 0; first < weeks.length; first += most) {
     const from = weeks[first] ?? 0;
     const to = weeks[first + most] ?? width;
-    // Each as wide as the others: a square is as large in the last one, which may be shorter.
+    // All have the same width, so that squares have the same size in the last, possibly shorter one.
     const own = Number.isFinite(most) ? left + most * (second - left) : width;
     stretches.push({ from, to, width: own, shift: from - left });
   }

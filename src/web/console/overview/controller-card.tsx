@@ -1,4 +1,4 @@
-/** What is known of one controller, in full, and its facts in a line. */
+/** The data of one controller in full, and its facts in a line. */
 import { DescriptionList, Label, Spinner } from '@patternfly/react-core';
 import { countText, numberText, unbroken } from '@tokenctl/common/web/times.tsx';
 import { lazy, type ReactNode, Suspense } from 'react';
@@ -7,16 +7,15 @@ import { type ContextRead, type ControllerRead, query } from '../api.ts';
 import { type ControllerState, type Need, type Sweep, settingsIn } from '../needs.ts';
 import { Fact, LinkedLabel, Message, Panel, RunState, Said, Severity, When } from '../parts.tsx';
 
-/** Folded, and so no part of the first view. */
+/** Folded, and so not part of the first view. */
 const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
 
-/** One controller. */
 export function ControllerCard({
   state,
   isAlone,
 }: {
   readonly state: ControllerState;
-  /** Whether it is the only one: what the tiles above say of all is said of it. */
+  /** Whether it is the only one: the tiles above, about all controllers, are then about it. */
   readonly isAlone: boolean;
 }): ReactNode {
   const { read } = state;
@@ -58,7 +57,7 @@ function ControllerFacts({
   const { address, dialect, product, identity, warnings, ownToken, incomplete } = value;
   const role = roleText(value);
   const calendar = audit.value?.calendar;
-  // Of another account, the warnings say it.
+  // For other accounts, the warnings say it.
   const isOver = identity.isSuperuser || identity.isSystemAuditor;
   return (
     <>
@@ -138,7 +137,7 @@ function FactList({ children }: { readonly children: ReactNode }): ReactNode {
   );
 }
 
-/** What a controller needs someone for, each with the way to it. */
+/** Why a controller needs attention, each with a link. */
 export function Needs({ state: { read, sweep, needs } }: { readonly state: ControllerState }): ReactNode {
   if (needs.length > 0) {
     return (
@@ -160,12 +159,12 @@ export function NeedLabel({ need: { text, isGrave, to } }: { readonly need: Need
   );
 }
 
-/** Whether anything of it has not answered yet. */
+/** Whether any part of it has not answered yet. */
 export function isPending({ context, incidents, audit }: ControllerRead): boolean {
   return [context, incidents, audit].some(({ waits }) => waits !== null);
 }
 
-/** The open incidents of a controller, with what is wrong with them. */
+/** The open incidents of a controller, with their problems. */
 export function IncidentsText({ read }: { readonly read: ControllerRead }): ReactNode {
   const { place, incidents } = read;
   const { value, problem } = incidents;
@@ -196,7 +195,7 @@ export function IncidentsText({ read }: { readonly read: ControllerRead }): Reac
 
 const ALL = ['critical', 'high', 'medium', 'low'] as const;
 
-/** What the audit found, by severity. */
+/** The audit's findings, by severity. */
 export function Findings({
   read: { place, audit },
   severities = ALL,
@@ -226,7 +225,7 @@ export function Findings({
   );
 }
 
-/** What an audit did not look at. */
+/** What an audit did not check. */
 function missingText(rules: number, isIncomplete: boolean): string {
   return [
     rules > 0 && `${countText(rules, 'rule')} not checked`,
@@ -241,7 +240,7 @@ export function SweepText({
   sweep,
   isShort = false,
 }: {
-  /** Null without such a job; undefined while it is not known. */
+  /** Null without such a job; undefined while unknown. */
   readonly sweep: Sweep | null | undefined;
   readonly isShort?: boolean;
 }): ReactNode {
@@ -279,7 +278,7 @@ function TokenFact({ read: { place, audit } }: { readonly read: ControllerRead }
   );
 }
 
-/** What stands for the settings until they are unfolded. */
+/** Shown instead of the settings until they are unfolded. */
 function settingsTitle(settings: ContextRead['settings']): string {
   const weak = settingsIn(settings)?.filter(({ isGood }) => !isGood).length;
   if (weak === undefined) return 'Settings (not read), departed users';
@@ -306,7 +305,7 @@ function SettingFacts({
 
 type Expiring = NonNullable<NonNullable<ControllerRead['audit']['value']>['expiring']>;
 
-/** How many tokens expire in the coming month: to the list of them. */
+/** Number of tokens that expire in the coming month, linked to their list. */
 export function ExpiringLink({
   expiring,
   place,

@@ -1,4 +1,4 @@
-/** Many controllers, a line each. */
+/** Many controllers, one line each. */
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
@@ -6,10 +6,10 @@ import { query } from '../api.ts';
 import type { ControllerState } from '../needs.ts';
 import { ExpiringLink, Findings, IncidentsText, Needs, SweepText } from './controller-card.tsx';
 
-/** What is critical is a reason to look on the controller, and is named as one. */
+/** Critical findings are among the reasons for attention, and shown there. */
 const SEVERE = ['high'] as const;
 
-/** One line a controller, those that need someone first. */
+/** One line per controller, those that need attention first. */
 export function ControllerTable({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
   return (
     <PlainTable

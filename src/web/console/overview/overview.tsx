@@ -1,4 +1,4 @@
-/** All controllers at a glance: what needs attention, what is open, what expires, and when the last sweep ran. */
+/** All controllers: what needs attention, what is open, what expires, and when the last sweep ran. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
@@ -16,7 +16,7 @@ const ControllerTable = lazy(async () => ({
   default: (await import('./controller-table.tsx')).ControllerTable,
 }));
 
-/** With more of them, each is a line of a table. */
+/** With more controllers, each is a line of a table. */
 const MOST_CARDS = 3;
 
 export function Overview(): ReactNode {
@@ -106,7 +106,7 @@ function ReadAgain(): ReactNode {
       isLoading={isReading}
       onClick={() =>
         void readAgain()
-          // The page says itself that the console does not answer.
+          // The page itself shows that the console does not respond.
           .catch(() => queries.invalidateQueries())
           .finally(() => setReading(false))
       }
@@ -120,13 +120,13 @@ function weightOf({ needs: [first] }: ControllerState): number {
   return first?.weight ?? 0;
 }
 
-/** The answers to the four questions of someone who opens the page, over all controllers. */
+/** The four main facts about all controllers. */
 function Summary({
   states,
   place,
 }: {
   readonly states: readonly ControllerState[];
-  /** Where only one controller is shown: the context through which it was read. */
+  /** If only one controller is shown: the context in which it was read. */
   readonly place: string | undefined;
 }): ReactNode {
   const needing = states.filter(({ needs }) => needs.length > 0);
@@ -187,14 +187,14 @@ function Summary({
   );
 }
 
-/** What needs attention, the gravest first, each with what to do about it. */
+/** What needs attention, most serious first, each with what to do about it. */
 function Problems({
   states,
   others,
   isPending: isReading,
 }: {
   readonly states: readonly ControllerState[];
-  /** What is about no one controller. */
+  /** Reasons that concern no single controller. */
   readonly others: readonly Need[];
   readonly isPending: boolean;
 }): ReactNode {
@@ -227,7 +227,7 @@ function Problems({
   );
 }
 
-/** How many lockdowns are open, with the way to them. */
+/** Number of open lockdowns, with a link to them. */
 function OpenCount(props: { readonly count: number; readonly place: string | undefined }): ReactNode {
   const { count, place } = props;
   return count === 0 ? '0' : <Link to={query('/incidents', { place })}>{numberText(count)}</Link>;
@@ -293,7 +293,7 @@ function Tile(props: {
 
 const MOST_NAMED = 5;
 
-/** Names the contexts that have not answered, the slowest first. */
+/** The contexts that have not answered, slowest first. */
 function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactNode {
   const waiting = told
     .flatMap(({ place, context, incidents, audit }) => {

@@ -1,4 +1,4 @@
-/** Which token was stolen: one of those that the lockdown found, another one by its number, or not known. */
+/** Which token was stolen: one that the lockdown found, another one by its id, or unknown. */
 import { FormGroup, FormHelperText, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { localText, numberText } from '@tokenctl/common/web/times.tsx';
@@ -6,14 +6,13 @@ import { type ReactNode, useState } from 'react';
 import type { LockdownSnapshot } from '../../../console/case/lockdown-snapshot.ts';
 import { type Json, query, useRead } from '../api.ts';
 
-/** What the snapshots of a lockdown have. */
+/** The contents of a lockdown's snapshots. */
 export function useSnapshot(of: { readonly place: string; readonly incident: string } | null) {
   return useRead<Json<LockdownSnapshot>>(of === null ? null : query('/api/case/snapshot', { ...of })).data;
 }
 
 type Tokens = NonNullable<Json<LockdownSnapshot>['tokens']>;
 
-/** Whether a text is the number of a token. */
 export function isTokenNumber(text: string): boolean {
   return /^[1-9]\d{0,14}$/.test(text);
 }
@@ -28,7 +27,7 @@ export function TokenField({
 }: {
   readonly place: string;
   readonly incident: string;
-  /** As it is typed; empty for not known. */
+  /** As typed; empty if unknown. */
   readonly token: string;
   readonly onChange: (token: string) => void;
 }): ReactNode {
@@ -98,7 +97,7 @@ export function TokenField({
   );
 }
 
-/** A token in one line; with its owner where there are several. */
+/** A token in one line, with its owner if there are several. */
 function tokenText(
   { id, description, scope, created, application, owner }: Tokens[number],
   all: Tokens,

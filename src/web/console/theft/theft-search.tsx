@@ -1,4 +1,4 @@
-/** Finds the account or the token of a theft by anything that people know of it, at all controllers. */
+/** Finds the account or the token of a theft by anything known about it, at all controllers. */
 import { Button, PageSection, Spinner, TextInput } from '@patternfly/react-core';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText, isNever } from '@tokenctl/common/web/times.tsx';
@@ -11,7 +11,7 @@ import { Message, When } from '../parts.tsx';
 import { isLikeValue, type OnPick, ValueSearch } from '../tokens/token-value.tsx';
 
 const MOST_ROWS = 8;
-/** A longer text is no name and no description. */
+/** The maximum length of a name or a description to search for. */
 const MAX_TEXT = 200;
 
 type Row = Json<TokenPage['rows'][number]>;
@@ -25,11 +25,11 @@ export function TheftSearch({
   readonly onPick: OnPick;
 }): ReactNode {
   const [typed, setTyped] = useState('');
-  /** The text that looks like a secret, and is a name all the same. */
+  /** A text that looks like a secret but is a name. */
   const [name, setName] = useState('');
   const deferred = useDeferredValue(typed.trim());
   const isValue = isLikeValue(typed) && typed.trim() !== name;
-  // What may be a secret is part of no address: neither is what was typed just before.
+  // A possible secret is never part of a URL, and neither is text typed just before.
   const text = isValue || deferred !== typed.trim() || deferred.length > MAX_TEXT ? '' : deferred;
   return (
     <PageSection className="stacked">
@@ -64,7 +64,7 @@ export function TheftSearch({
   );
 }
 
-/** What has a text, once all is read: rows that grow and move under the pointer are not chosen by mistake. */
+/** The matches for a text, shown after everything is read, so that rows do not move under the pointer. */
 function Found(props: {
   readonly place: string | null;
   readonly text: string;
@@ -73,7 +73,7 @@ function Found(props: {
   readonly onName: (name: string) => void;
 }): ReactNode {
   const { place, text, onPick, onName } = props;
-  /** The text of which the rows are shown before all are read. */
+  /** The text whose rows are shown before everything is read. */
   const [early, setEarly] = useState('');
   const where = place ?? undefined;
   const order = { sort: 'lastUsed', descending: 'true', limit: MOST_ROWS };
@@ -85,7 +85,7 @@ function Found(props: {
     query('/api/accounts', { place: where, text }),
     ({ accounts }) => isAnyOpen(accounts),
   );
-  // What another text found is not shown under this one.
+  // Results for another text are not shown under this one.
   const page = tokens.isPlaceholderData ? undefined : tokens.data;
   const named = users.isPlaceholderData ? undefined : users.data?.accounts;
   const { rows = [], readings = [], total = 0 } = page ?? {};
@@ -97,7 +97,7 @@ function Found(props: {
   const accounts = accountsOf(rows, named ?? [], text);
   const found = [...rows, ...accounts];
   const problems = problemsIn(readings, named ?? []);
-  // Tokens and users are read apart: what is shown may be of more controllers than one of them knew.
+  // Tokens and users are read separately: results may be from more controllers than either knows.
   const isOfSeveral = new Set([...readings, ...found].map((each) => each.place)).size > 1;
   return (
     <>
@@ -139,7 +139,7 @@ function NoneFound({
   near,
   onName,
 }: {
-  /** Whether each controller answered, to an account that sees all of it. */
+  /** Whether each controller answered, with an account that sees everything. */
   readonly isAllRead: boolean;
   readonly near: readonly string[];
   readonly onName: (name: string) => void;
@@ -215,7 +215,7 @@ function FoundTable(props: {
   );
 }
 
-/** What was not read, so that what is missing there is not taken for none: one sentence a controller. */
+/** What was not read, so that missing results are not mistaken for none: one sentence per controller. */
 function problemsIn(
   readings: Json<TokenPage>['readings'],
   named: readonly AccountsRead[],
@@ -234,7 +234,7 @@ function problemsIn(
   return [...ofTokens, ...ofUsers].map(({ place, text }) => `${place}: ${text}`);
 }
 
-/** Whether the users of a controller are still looked for. */
+/** Whether the users of a controller are still being searched. */
 function isAnyOpen(named: readonly AccountsRead[]): boolean {
   return named.some(({ names, problem }) => names === null && problem === null);
 }
@@ -243,13 +243,13 @@ function nearIn(named: readonly AccountsRead[]): readonly string[] {
   return [...new Set(named.flatMap(({ near }) => near ?? []))].slice(0, 3);
 }
 
-/** An account without saying which of its tokens. */
+/** An account, without a specific token. */
 interface Account {
   readonly place: string;
   readonly account: string;
 }
 
-/** The accounts of the tokens that were found, and those that are called so: of each controller. */
+/** The accounts of the found tokens, and those with a matching name, for each controller. */
 function accountsOf(rows: readonly Row[], named: readonly AccountsRead[], text: string): readonly Account[] {
   const isCalled = (name: string) => name.toLowerCase().includes(text.toLowerCase());
   const owners = rows.flatMap((row): Account[] =>
@@ -297,7 +297,7 @@ function PickButton({
   }
   const { id, user, application } = row;
   const owner = user?.username ?? application?.name;
-  // What no one owns is no account to lock down.
+  // A token without an owner has no account to lock down.
   if (owner === undefined) return <Link to={query('/tokens', { place, id: String(id) })}>Revoke it</Link>;
   const picked = { ...none, token: String(id) };
   return (

@@ -1,4 +1,4 @@
-/** A token was stolen: whose, which, and when is asked here once, and goes on into the lockdown and its case. */
+/** A stolen token: account, token and time are asked once, and passed on to the lockdown and its case. */
 import { Button, PageSection, Spinner } from '@patternfly/react-core';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { type ReactNode, useState } from 'react';
@@ -40,12 +40,12 @@ export function TheftPage(): ReactNode {
   );
 }
 
-/** For what comes in the place of a button that had the focus. */
+/** For an element that replaces a focused button. */
 function takeFocus(element: HTMLElement | null): void {
   if (document.activeElement === document.body) element?.focus();
 }
 
-/** The lockdown of the account that was picked. */
+/** The lockdown of the chosen account. */
 function Picked(props: {
   readonly asked: string;
   readonly name: string;

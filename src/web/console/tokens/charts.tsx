@@ -1,4 +1,4 @@
-/** Charts of which a part can be chosen. */
+/** Charts with selectable parts. */
 
 import { type KeyboardEvent, type ReactNode, useState } from 'react';
 import { Bar, ChartTitle } from '../parts.tsx';
@@ -7,8 +7,8 @@ import { Bar, ChartTitle } from '../parts.tsx';
 type Range = readonly [number, number];
 
 /**
- * Bars over time, of which a range can be chosen: by dragging over them, or with Shift and the arrow keys.
- * Choosing it again clears it, as Escape does.
+ * Bars over time with a selectable range: by dragging over them, or with Shift and the arrow keys. Selecting
+ * it again clears it, as does Escape.
  */
 export function Histogram(props: {
   readonly title: string;
@@ -40,7 +40,7 @@ export function Histogram(props: {
     const list = event.currentTarget.closest('ul');
     list?.querySelectorAll('button')[next]?.focus();
     if (!event.shiftKey) return;
-    // The range goes on from its other end.
+    // The range is extended from its other end.
     const [first, last] = chosen?.includes(index) ? chosen : [index, index];
     onChoose(ordered([index === first ? last : first, next]));
   };
@@ -63,7 +63,7 @@ export function Histogram(props: {
               onPointerEnter={() => drag !== null && setDrag([drag[0], index])}
               onPointerUp={end}
               onPointerCancel={() => setDrag(null)}
-              // A pointer has chosen already; this is the keyboard.
+              // A pointer has already chosen; this is for the keyboard.
               onClick={({ detail }) => detail === 0 && choose([index, index])}
               onKeyDown={(event) => onKey(event, index)}
             >

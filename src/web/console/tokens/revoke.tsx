@@ -19,14 +19,13 @@ interface RevokeProps {
   readonly filter: Readonly<Record<string, string>>;
   readonly total: number;
   readonly selected: readonly Row[];
-  /** Whether there may be more: their number so far would look like that of all. */
+  /** Whether more may follow: their current number would look like the total. */
   readonly isReading: boolean;
 }
 
-/** Opens the dialog. */
 export function RevokeButton(props: RevokeProps): ReactNode {
   const { filter, total, selected, isReading } = props;
-  // What would revoke all that is listed is not the loudest of the page: only what was selected by hand is.
+  // The button that would revoke the whole list is not emphasized: only manually selected tokens are.
   const isNarrowed = Object.keys(filter).some((name) => name !== 'place');
   const [isOpen, setOpen] = useState(false);
   const text =
@@ -147,16 +146,16 @@ export function RevokeDialog(props: RevokeProps & { readonly onClose: () => void
   );
 }
 
-/** The criteria that chose the tokens. */
+/** The criteria that selected the tokens. */
 function ChosenBy({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
   const texts = Object.entries(filter).map(([name, value]) => criterionText(name, value));
   return <p className="hint">{texts.length === 0 ? 'No filter: all tokens.' : texts.join('; ')}</p>;
 }
 
-/** The tokens that are named. */
+/** The maximum number of tokens to name. */
 const MOST_NAMED = 20;
 
-/** What the plan is about, before it is made: the tokens by id and owner, or how many match. */
+/** The subject of the plan, before it is made: the tokens by id and owner, or the number of matches. */
 function Meant({
   selected,
   total,
@@ -168,7 +167,7 @@ function Meant({
   readonly total: number;
   readonly isReading: boolean;
   readonly isAll: boolean;
-  /** The context, where there are several. */
+  /** The context, if there are several. */
   readonly place: string | null;
 }): ReactNode {
   const where = place === null ? '' : ` in ${place}`;

@@ -1,4 +1,4 @@
-/** What narrows the list of tokens, and what narrows it now. */
+/** The filters of the token list, and the current ones. */
 import {
   Button,
   Label,
@@ -15,10 +15,10 @@ import type { ReactNode } from 'react';
 import { query, useAudit } from '../api.ts';
 import { TextSearch } from '../commands.tsx';
 
-/** What the address is to have from now on. */
+/** Changes parameters of the URL. */
 export type Change = (changes: Readonly<Record<string, string | null>>) => void;
 
-/** The criteria in the address, with what they are called; its other parameters are order and selection of the page. */
+/** The criteria in the URL, with their labels; its other parameters are the page's order and selection. */
 const NAMES: Readonly<Record<string, string>> = {
   place: 'Context',
   text: 'Text',
@@ -43,7 +43,7 @@ const NAMES: Readonly<Record<string, string>> = {
   finding: 'Finding',
 };
 
-/** The criteria of an address. */
+/** The criteria in a URL. */
 export function filterIn(search: URLSearchParams): Readonly<Record<string, string>> {
   return Object.fromEntries([...search].filter(([name]) => name in NAMES));
 }
@@ -128,7 +128,7 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
   );
 }
 
-/** The owners of the tokens, by where they are members or administrators. */
+/** The filters for the owners' organizations and teams. */
 export function OwnerFilters({ filter, onChange }: FiltersProps): ReactNode {
   return (
     <div className="actions">
@@ -149,14 +149,14 @@ function inDays(days: string | undefined): string {
   return days === undefined ? '' : `days${days}`;
 }
 
-/** A choice as the criteria of it: a word, or a number of days. */
+/** The criteria of a choice: a word, or a number of days. */
 function choiceOf(choice: string, names: { readonly word: string; readonly days: string }) {
   return choice.startsWith('days')
     ? { [names.word]: null, [names.days]: choice.slice(4) }
     : { [names.word]: choice, [names.days]: null };
 }
 
-/** The rules of the policy that found tokens in a context, or in all. */
+/** The policy's rules with findings in a context, or in all. */
 function FindingFilter({
   place,
   value,
@@ -180,13 +180,13 @@ function FindingFilter({
   );
 }
 
-/** A point in time as the table has it; anything else as it is. */
+/** A point in time as in the table; anything else unchanged. */
 function valueText(name: string, value: string): string {
   const at = /Since|Before/.test(name) ? new Date(value) : null;
   return at === null || Number.isNaN(at.getTime()) ? value : localText(at);
 }
 
-/** The criteria that are no pair of a name and a value. */
+/** The criteria that are not a pair of a name and a value. */
 const SENTENCES: Readonly<Record<string, (value: string) => string>> = {
   personal: () => 'Personal tokens only',
   expiry: (which) => EXPIRIES.find(([word]) => word === which)?.[1] ?? which,
@@ -194,7 +194,6 @@ const SENTENCES: Readonly<Record<string, (value: string) => string>> = {
   unusedFor: (days) => `Not used for ${days} days`,
 };
 
-/** A criterion in words. */
 export function criterionText(name: string, value: string): string {
   return SENTENCES[name]?.(value) ?? `${NAMES[name]}: ${valueText(name, value)}`;
 }
@@ -217,7 +216,7 @@ function ActiveFilters({ filter, onChange }: FiltersProps): ReactNode {
   );
 }
 
-/** What stands in the place of the rows where there are none. */
+/** Shown instead of rows if there are none. */
 export function NoTokens({
   filter,
   onChange,

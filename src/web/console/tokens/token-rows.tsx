@@ -1,4 +1,4 @@
-/** The rows of the table of tokens, of which only those that are seen are read and drawn. */
+/** The rows of the token table, of which only the visible ones are read and drawn. */
 
 import './rows.css';
 import { Button, Modal, ModalBody, ModalFooter, ModalHeader, Popover } from '@patternfly/react-core';
@@ -16,19 +16,18 @@ import { SOON_MS } from '../needs.ts';
 
 export type Row = TokenPage['rows'][number];
 
-/** How many tokens are in a stretch of time. */
 export type Bar = TokenPage['expiry'][number];
 
 /** A part of the filtered tokens, with counts of all of them. */
 export type TokenPage = Json<Page>;
 
-/** Rows in one request. */
+/** Rows per request. */
 export const CHUNK = 100;
 const ROW_HEIGHT = 37;
-/** Rows above and below what is seen. */
+/** Rows above and below the visible ones. */
 const MARGIN = 12;
 
-/** Names a row among those of all contexts. */
+/** The key of a row among those of all contexts. */
 export function keyOf({ place, id }: Row): string {
   return `${place} ${id}`;
 }
@@ -43,25 +42,25 @@ const COLUMNS = [
   ['created', 'Created'],
 ] as const;
 
-/** The columns that decide: a narrow window shows no others. It has the scope below the owner. */
+/** The essential columns, the only ones in a narrow window, which has the scope below the owner. */
 const NARROW: ReadonlySet<string> = new Set(['id', 'user', 'expires', 'lastUsed']);
 
-/** The rows that are seen, and a few around them: a table of any length. */
+/** The visible rows, and a few around them: the table may have any length. */
 export function Rows(props: {
   readonly filter: Readonly<Record<string, string>>;
   readonly order: { readonly sort: string; readonly descending: string };
-  /** The first rows, with the number of all. */
+  /** The first rows, with the total number. */
   readonly head: TokenPage;
   readonly selected: ReadonlyMap<string, Row>;
   readonly onOrder: (sort: string) => void;
   readonly onSelect: (row: Row) => void;
-  /** Asked for in the dialog of one token. */
+  /** Requested in the dialog of one token. */
   readonly onRevoke: (row: Row) => void;
 }): ReactNode {
   const { filter, order, head, selected, onOrder, onSelect, onRevoke } = props;
   const { total } = head;
   const hasPlaces = head.readings.length > 1;
-  // A column that says "unknown" in each row is left out.
+  // A column with only "unknown" is omitted.
   const hasUse = head.lastUse !== null;
   const columns = COLUMNS.filter(([name]) => hasUse || name !== 'lastUsed');
   const [top, setTop] = useState(0);
@@ -176,13 +175,13 @@ export function Rows(props: {
   );
 }
 
-/** The cell at a place, if its text does not fit: a tap has no tooltip. */
+/** The cell at a position, if its text is truncated: a tap has no tooltip. */
 function cutCell(target: Element): HTMLElement | null {
   const cell = target.closest<HTMLElement>('td[title]');
   return cell !== null && cell.scrollWidth > cell.clientWidth ? cell : null;
 }
 
-/** What is known of a token: its history, as the command prints it. */
+/** The history of a token, as the command prints it. */
 function TraceDialog({
   row,
   onClose,
@@ -218,7 +217,7 @@ function TraceDialog({
   );
 }
 
-/** What the command prints, under the title of the dialog: which token it is about stands there. */
+/** The output of the command, without what the dialog's title says. */
 function historyOf({ document, text }: Ended, { id, isExpired }: Row): Pick<Ended, 'document' | 'text'> {
   const parts = document?.map((part) => {
     if (part.kind !== 'facts' || part.title !== `Token ${id}`) return part;
@@ -231,7 +230,7 @@ function historyOf({ document, text }: Ended, { id, isExpired }: Row): Pick<Ende
   return { document: parts ?? null, text };
 }
 
-/** To the form that ends all access of a user; for an account that may not, what keeps it from that. */
+/** A link to the form that ends all access of a user; for an account that may not, the reason. */
 export function LockdownLink({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
   const context = useRead<ContextRead>(query('/api/overview', { place }));
   const refusal = context.data?.lockdownRefusal ?? null;
@@ -243,7 +242,7 @@ export function LockdownLink({ place, user }: { readonly place: string; readonly
   );
 }
 
-/** One row: drawn again only if it changes, however far one scrolls. */
+/** One row, drawn again only if it changes, however far the user scrolls. */
 const TokenRow = memo(function TokenRow(props: {
   readonly row: Row;
   readonly index: number;
@@ -256,8 +255,7 @@ const TokenRow = memo(function TokenRow(props: {
   const { row, index, isSelected, hasPlace, hasUse, onSelect, onTrace } = props;
   const owner = row.user?.username ?? '(no owner)';
   const left = row.isExpired ? null : leftText(row.expires);
-  // Plain elements: drawing the components of PatternFly for a screen full of rows takes several times as
-  // long.
+  // Plain elements: PatternFly's components take several times as long to draw for a screen full of rows.
   return (
     <tr
       className={row.isExpired ? 'pf-v6-c-table__tr is-expired' : 'pf-v6-c-table__tr'}
@@ -312,7 +310,7 @@ function leftText(expires: string): string | null {
   return `in ${hours < 48 ? countText(hours, 'hour') : countText(Math.floor(hours / 24), 'day')}`;
 }
 
-/** A time, of which a narrow window shows the day. */
+/** A time; a narrow window shows only the day. */
 function Minute({ at, isDay = false }: { readonly at: string | null; readonly isDay?: boolean }): ReactNode {
   if (at === null) return 'never';
   const [day, minute] = localText(new Date(at)).split(' ');
@@ -330,11 +328,11 @@ function Cell({
   isRest = false,
 }: {
   readonly children: ReactNode;
-  /** The row has one line: a text that does not fit is read in its tooltip. */
+  /** The row has one line: truncated text is in its tooltip. */
   readonly title?: string | undefined;
-  /** Whether a narrow window leaves it out. */
+  /** Whether a narrow window omits it. */
   readonly isWide?: boolean;
-  /** Whether it has the width that the others leave. */
+  /** Whether it takes the remaining width. */
   readonly isRest?: boolean;
 }): ReactNode {
   const names = ['pf-v6-c-table__td', isWide && 'wide', isRest && 'rest'].filter(Boolean).join(' ');

@@ -1,4 +1,4 @@
-/** The value of a token that someone has: whose it is, without the value in an address, a history or a log. */
+/** A token's value that someone has: finds its owner, without the value in a URL, a history or a log. */
 import { Button } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -9,28 +9,28 @@ import { call, query, useRead } from '../api.ts';
 import { OwnCommand } from '../commands.tsx';
 import { Message } from '../parts.tsx';
 
-/** What was picked: the parameters of the page's address. */
+/** The choice, as parameters of the page's URL. */
 type Pick = Readonly<Record<'place' | 'user' | 'application' | 'token', string | null>>;
 
 export type OnPick = (picked: Pick) => void;
 
-/** As long as the shortest secrets that systems make; longer than the words of names. */
+/** As long as the shortest secrets of common systems; longer than the words of names. */
 const LEAST = 20;
 const RUN = new RegExp(`[A-Za-z0-9]{${LEAST},}`, 'g');
 
-/** Whether a text has a word that no one would give as a name: letters of both cases, or letters with digits, in one long run. */
+/** Whether a text has a word unlike a name: a long run of letters in both cases, or letters with digits. */
 export function isLikeValue(text: string): boolean {
   return (text.match(RUN) ?? []).some(
     (word) => [/[a-z]/, /[A-Z]/, /\d/].filter((kind) => kind.test(word)).length > 1,
   );
 }
 
-/** Looks a value up in databases, by its hash. The REST API would have to be sent it, which a command asks for and records. */
+/** Looks a value up in databases, by its hash. The REST API would need the value: a command asks for that. */
 export function ValueSearch(props: {
   /** Null for all controllers. */
   readonly place: string | null;
   readonly text: string;
-  /** It is no secret. */
+  /** Called if it is not a secret. */
   readonly onName: () => void;
   readonly onClear: () => void;
   readonly onPick: OnPick;

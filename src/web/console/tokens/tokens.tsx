@@ -1,4 +1,4 @@
-/** One table of the tokens of all contexts; the filters are in the address. */
+/** One table of the tokens of all contexts; the filters are in the URL. */
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
@@ -13,7 +13,7 @@ import { RevokeButton, RevokeDialog } from './revoke.tsx';
 import { type Change, Filters, filterIn, NoTokens, OwnerFilters } from './token-filters.tsx';
 import { type Bar, CHUNK, keyOf, LockdownLink, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
-/** A selected row, and when its context was read: after a change of it, or another reading, it is no longer selected. */
+/** A selected row, and when its context was read: a change or another reading of it deselects the row. */
 interface Chosen {
   readonly row: Row;
   readonly at: string | undefined;
@@ -49,7 +49,7 @@ export function Tokens(): ReactNode {
     );
   }
   const stillReading = isReading(data);
-  // Without a filter, the sentence in the place of the list says that there is none.
+  // Without a filter, the text in place of the list says that there are none.
   const isNarrowed = Object.keys(filter).some((name) => name !== 'place');
   const expiry = data.expiry.filter(({ count }) => count > 0);
   const readAt = (place: string) => data.readings.find((reading) => reading.place === place)?.at;
@@ -67,7 +67,7 @@ export function Tokens(): ReactNode {
             variant="secondary"
             onClick={() => {
               void call('/api/tokens/read-again', { body: {} })
-                // The page says itself that the console does not answer.
+                // The page itself shows that the console does not respond.
                 .catch(() => undefined)
                 .then(() => queries.invalidateQueries());
             }}
@@ -167,10 +167,10 @@ export function Tokens(): ReactNode {
   );
 }
 
-/** Where the browser keeps whether the charts are shown. */
+/** The browser's storage item for whether the charts are shown. */
 const CHARTS = 'tokenctl-token-charts';
 
-/** Whether the charts are shown, which are filters as well: not until someone wants them, since most people come for the list. */
+/** Whether the charts, also filters, are shown: not by default, as most users come for the list. */
 function useCharts(): [boolean, (next: boolean) => void] {
   const [isShown, setShown] = useState(() => localStorage.getItem(CHARTS) === 'shown');
   return [
@@ -182,7 +182,6 @@ function useCharts(): [boolean, (next: boolean) => void] {
   ];
 }
 
-/** Whether anything of a context is in the list. */
 function isRead({ state }: TokenPage['readings'][number]): boolean {
   return state === 'complete' || state === 'cut';
 }
@@ -192,13 +191,13 @@ function isWhole({ state, incomplete }: TokenPage['readings'][number]): boolean 
   return state === 'complete' && incomplete === null;
 }
 
-/** To the lockdown of the owner whose tokens are shown. */
+/** A link to the lockdown of the owner whose tokens are shown. */
 function OwnerLockdown({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
   const owner = useOwner(filter);
   return owner && <LockdownLink {...owner} />;
 }
 
-/** What directories said of the owner whose tokens are shown. */
+/** The directories' answers about the owner whose tokens are shown. */
 function OwnerSources({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
   const owner = useOwner(filter);
   const { data, error, isPlaceholderData } = useRead<OwnerRead>(owner && query('/api/owner', owner));
@@ -213,7 +212,7 @@ function OwnerSources({ filter }: { readonly filter: Readonly<Record<string, str
   );
 }
 
-/** The one owner whose tokens are shown, and a context of them; null where a pattern means several. */
+/** The single owner whose tokens are shown, and a context of them; null if a pattern matches several. */
 function useOwner({ user = '', place }: Readonly<Record<string, string>>) {
   const { places } = useFacts();
   const context = place ?? places[0];
@@ -221,7 +220,7 @@ function useOwner({ user = '', place }: Readonly<Record<string, string>>) {
   return { place: context, user: user.replaceAll(/\\([*?])/g, '$1') };
 }
 
-/** The earliest and the latest instant of a range of bars, in either order; null where it is open. */
+/** The earliest and latest instant of a range of bars, in either order; null if open-ended. */
 function endsOf(
   bars: readonly Bar[],
   range: readonly [number, number] | null,
@@ -236,7 +235,7 @@ function endsOf(
   ];
 }
 
-/** The bars between two instants; null without limits, and where no bar has such an end. */
+/** The bars between two instants; null without limits, and if no bar has such an end. */
 function chosenIn(
   bars: readonly Bar[],
   since: string | undefined,
@@ -253,7 +252,7 @@ function chosenIn(
   return one <= other ? [one, other] : [other, one];
 }
 
-/** The last use, with its bars of time to choose from, and those that were never used. */
+/** The last use, with selectable bars over time, and tokens that were never used. */
 function UseChart(props: {
   readonly bars: readonly Bar[] | null;
   readonly filter: Readonly<Record<string, string>>;
@@ -263,7 +262,7 @@ function UseChart(props: {
   if (props.bars === null) return null;
   const bars = props.bars.filter(({ count }) => count > 0);
   const timed = bars.filter(({ from, to }) => from !== null || to !== null);
-  // Those that were never used follow, then those of which it is not told.
+  // Tokens that were never used follow, then those with an unknown last use.
   const never = timed.length;
   const isNever = filter['use'] === 'never';
   return (
@@ -274,7 +273,7 @@ function UseChart(props: {
       chosen={isNever ? [never, never] : chosenIn(timed, filter['usedSince'], filter['usedBefore'])}
       onChoose={(range) => {
         const other = { use: null, unusedFor: null };
-        // What is not told cannot be selected.
+        // An unknown last use cannot be selected.
         const label = bars[range?.[0] ?? 0]?.label;
         if (range !== null && label === 'unknown') return;
         if (range !== null && label === 'never')
@@ -291,14 +290,14 @@ function near(one: string, other: string): boolean {
   return Math.abs(Date.parse(one) - Date.parse(other)) < 3_600_000;
 }
 
-/** The contexts that are named while they are read. */
+/** The maximum number of contexts to name while they are read. */
 const MOST_NAMED = 5;
 
 function progressText({ place, tokens }: TokenPage['readings'][number]): string {
   return `${place} (${countText(tokens, 'token')} so far)`;
 }
 
-/** What was read of which contexts, and what is missing: without it, a total would look like all there is. */
+/** What was read from which contexts, and what is missing: otherwise, a total would look complete. */
 function Readings({ data }: { readonly data: TokenPage }): ReactNode {
   const { readings } = data;
   const read = readings.filter(({ state }) => state === 'complete');
