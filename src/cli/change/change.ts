@@ -224,7 +224,10 @@ export async function firstStep<Json>(driven: Driven, planned: Planned<Json>): P
 function notFollowed(cause: TokenctlError): TokenctlError {
   const { code, message, hint } = cause;
   const isKept = code === 'interrupted' || code === 'audit_unavailable';
-  return new TokenctlError(isKept ? code : 'partly_done', `The rest was not done: ${message}`, { hint, cause });
+  return new TokenctlError(isKept ? code : 'partly_done', `The rest was not done: ${message}`, {
+    hint,
+    cause,
+  });
 }
 
 /** The failure of a change after which nothing more was confirmed. */

@@ -112,12 +112,21 @@ describe('the layers', () => {
   });
 
   test('the client certificate of a session cache is found from the folder of the file', () => {
-    const cache = { redis: { file: 'redis.url' }, caFile: 'ca.pem', certFile: 'client.pem', keyFile: 'client.key' };
+    const cache = {
+      redis: { file: 'redis.url' },
+      caFile: 'ca.pem',
+      certFile: 'client.pem',
+      keyFile: 'client.key',
+    };
     const { home, settings } = load(
       JSON.stringify({ contexts: { db: { database: { file: 'db' }, cache } } }),
     );
     expect(settings().contexts['db']).toMatchObject({
-      cache: { caFile: join(home, 'ca.pem'), certFile: join(home, 'client.pem'), keyFile: join(home, 'client.key') },
+      cache: {
+        caFile: join(home, 'ca.pem'),
+        certFile: join(home, 'client.pem'),
+        keyFile: join(home, 'client.key'),
+      },
     });
   });
 
