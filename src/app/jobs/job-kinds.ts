@@ -1,4 +1,4 @@
-// `npm run build` writes this list from the files in jobs/.
+// Written by `npm run build` from the files in jobs/.
 import { expiryNotices } from '../../../jobs/expiry-notices.ts';
 import { incidentLift } from '../../../jobs/incident-lift.ts';
 import { leaseEnd } from '../../../jobs/lease-end.ts';
@@ -13,6 +13,7 @@ import { tokenAudit } from '../../../jobs/token-audit.ts';
 import { tokenCleanup } from '../../../jobs/token-cleanup.ts';
 import type { AnyJob } from '../../operations/jobs/job.ts';
 
+/** Every kind of job. */
 export const jobKinds: readonly AnyJob[] = [
   expiryNotices,
   incidentLift,
