@@ -80,7 +80,7 @@ const ETC_OF_NETWORK = [
 ];
 
 const PASSWD = `root:x:0:0:root:/nonexistent:/usr/sbin/nologin
-no one:x:${NOBODY}:${NOBODY}:job:${SANDBOX.home}:/bin/sh
+nobody:x:${NOBODY}:${NOBODY}:job:${SANDBOX.home}:/bin/sh
 `;
 const GROUP = `root:x:0:\nnogroup:x:${NOBODY}:\n`;
 
