@@ -40,7 +40,7 @@ try {
   const ratios: number[] = [];
   const calm: number[] = [];
   const attacked: number[] = [];
-  // In turn, so that other load on the machine affects all alike.
+  // In turn, so that other load on the machine affects all of them equally.
   for (let turn = 0; turn < TURNS; turn += 1) {
     const made: number[] = [];
     for (let index = 0; index < EXCHANGES / 5; index += 1) {

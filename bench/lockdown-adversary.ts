@@ -23,7 +23,7 @@ const TURNS = sized(2, 1);
 /** So long it is tried afterwards, in milliseconds. */
 const AFTERWARDS = 2000;
 
-/** The lockdowns: what a controller can do over REST, and what this service can besides. */
+/** The lockdowns: what a controller can do over REST, and what only this service can do. */
 const LOCKDOWNS = {
   'password reset': ['--user', 'eve', '--basic-auth-off', '--reset-password'],
   'user deactivated': ['--user', 'eve', '--basic-auth-off', '--deactivate'],

@@ -1,5 +1,6 @@
-// From the arrival of a security event at `signals serve` to the refusal of the token of the user whom it is about, at a service
-// on PostgreSQL with 20,000 other users of the provider: in the database and over REST, one event after another and ten at once. The 99th percentile decides.
+// From the arrival of a security event at `signals serve` until the user's token is rejected, at a service on PostgreSQL
+// with 20,000 other users of the provider: in the database and over REST, one event after another and ten at once. The
+// 99th percentile decides.
 // Run: npm run build && node bench/signals.ts
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +22,7 @@ const GROUPS = sized(10, 1);
 const CROWD = sized(20_000, 400);
 const PASSWORD = 'a pass phrase of the benchmark';
 
-/** A user with a token, whom an event will be about. */
+/** A user with a token, and the subject of an event. */
 interface Member {
   readonly name: string;
   readonly token: string;

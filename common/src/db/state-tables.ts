@@ -29,7 +29,7 @@ export interface StateSchema {
   readonly version: number;
   /** How an error about newer tables begins, and its hint. */
   readonly newer: { readonly subject: string; readonly hint: string };
-  /** Creates the tables besides `version` (from null), or migrates those of an older version, in an exclusive transaction. */
+  /** Creates the tables (from null), or migrates older ones, in an exclusive transaction. `version` is not its task. */
   create(
     queryable: Queryable,
     options: { readonly from: number | null; readonly addIndex: (index: StateIndex) => Promise<unknown> },

@@ -59,13 +59,16 @@ export function filledCommand(command: string, known: RunbookCase): string {
 const DATABASE_ONLY = /--deactivate\b|--identity-provider\b|^tokenctl (?:refresh-tokens|sessions) /;
 const REST_ONLY = /--reset-password\b/;
 
+/** The commands of `tokenctl incident` whose reason is not that of the incident. */
+const WITH_OWN_REASON: readonly string[] = ['mark', 'lift'];
+
 /** If only one context of the controller is known, it replaces the other in commands that both can run. */
 function withEitherContext(command: string, known: RunbookCase): RunbookCase {
   const { rest, database, isRestDown = false } = known;
+  const [, topic, verb = ''] = command.split(' ');
   return {
     ...known,
-    // The reason for marking an item or closing an incident differs from the incident's reason.
-    ...(/^tokenctl incident (?:mark|lift) /.test(command) && { reason: null }),
+    ...(topic === 'incident' && WITH_OWN_REASON.includes(verb) && { reason: null }),
     rest: rest ?? (REST_ONLY.test(command) ? null : database),
     database: database ?? (isRestDown || DATABASE_ONLY.test(command) ? null : rest),
   };
