@@ -6,6 +6,7 @@ import { shellWord } from '../../domain/remedies.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import { caseItems, isOpen, type KnownItems, NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
+import { provenActs } from '../../operations/incident/proven-acts.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import type { SubjectRequest } from '../../operations/investigation/resolve-subject.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
@@ -54,13 +55,26 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
   }
 }
 
-/** The audit log's data about its incident. */
+/** The audit log's data about its incident; without one, only which entries are tokenctl's own work. */
 async function knownOf(runtime: Runtime, investigation: Investigation): Promise<KnownItems> {
   const { incident } = investigation;
-  if (incident === null) return NOTHING_KNOWN;
-  const [log, description] = [await runtime.auditLog(), await runtime.description()];
-  return await gatherRecord({ log, description, incident, investigations: [], shown: investigation });
+  if (incident !== null) {
+    const [log, description] = [await runtime.auditLog(), await runtime.description()];
+    return await gatherRecord({ log, description, incident, investigations: [], shown: investigation });
+  }
+  try {
+    const [log, description] = [await runtime.auditLog(), await runtime.description()];
+    const investigations = [investigation];
+    const acts = await provenActs({ log, description, investigations, verify: () => log.verify() });
+    return { ...NOTHING_KNOWN, provenActs: acts };
+  } catch (error) {
+    // Without the log, no entry counts as tokenctl's: an investigation needs only the controller.
+    if (error instanceof TokenctlError && LOG_ERRORS.has(error.code)) return NOTHING_KNOWN;
+    throw error;
+  }
 }
+
+const LOG_ERRORS: ReadonlySet<string> = new Set(['audit_unavailable', 'log_broken']);
 
 /** The next command, if something remains that no one decided about. */
 function nextText(

@@ -93,4 +93,17 @@ describeEach(NEWEST)('the commands at %s', (peer) => {
       },
     });
   });
+
+  test('recognize the work of tokenctl without an incident, if the audit log can be read', async () => {
+    expect((await run('db', 'tokens', 'revoke', '--user', 'bob', '--yes')).code).toBe(0);
+    const investigate = ['incident', 'investigate', '--user', 'bob'];
+    const { stdout } = await run('db', ...investigate);
+    expect(stdout).toContain("Without an actor, and considered tokenctl's own work: 4 entries about access.");
+    expect(stdout).not.toContain('delete o_auth2_access_token');
+    writeFileSync(join(folder, '.local/state/tokenctl/audit.jsonl'), 'no entry\n');
+    const unread = await run('db', ...investigate);
+    expect(unread).toMatchObject({ code: 0, stderr: '' });
+    expect(unread.stdout).toContain('delete o_auth2_access_token');
+    expect(unread.stdout).not.toContain("tokenctl's own work");
+  });
 });
