@@ -36,8 +36,8 @@ const DAY_MS = 86_400_000;
 const HOUR = 14;
 
 /**
- * Spreads the ends of tokens over days: all of one owner on one day, unused ones first, so that mistakes show
- * early and in few places.
+ * Spreads the ends of tokens evenly over the days: all of one owner on one day, unused ones first, so that
+ * mistakes show early and in few places, and who uses a token has the most time.
  * @returns Null if there are too few days for so many tokens.
  */
 export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): readonly OwnersEnd[] | null {
@@ -47,7 +47,8 @@ export function spreadEnds(owners: readonly OwnersTokens[], spread: Spread): rea
   // Owners with many tokens leave days half full: uses the smallest number per day that fits.
   let most = Math.min(spread.perDay, Math.ceil(total / Math.max(1, days.length)));
   for (;;) {
-    const ends = filled(sorted, { ...spread, days, most });
+    const room = { ...spread, days, most };
+    const ends = filled(sorted, { ...room, total }) ?? filled(sorted, room);
     if (ends !== null || most === spread.perDay) return ends;
     most = Math.min(spread.perDay, Math.ceil(most * 1.1));
   }
@@ -75,16 +76,24 @@ function filled(
   {
     days,
     most,
+    total = Number.POSITIVE_INFINITY,
     taken = new Map(),
-  }: Pick<Spread, 'taken'> & { readonly days: readonly Date[]; readonly most: number },
+  }: Pick<Spread, 'taken'> & {
+    readonly days: readonly Date[];
+    readonly most: number;
+    /** Number of tokens to distribute over all days; default: the first days are filled. */
+    readonly total?: number;
+  },
 ): readonly OwnersEnd[] | null {
   const ends: OwnersEnd[] = [];
   let day = 0;
   let count = 0;
+  let before = 0;
   const on = (at: Date | undefined) => (at === undefined ? 0 : (taken.get(dateOf(at)) ?? 0));
   count = on(days[0]);
   for (const each of owners) {
-    while (count > 0 && count + each.tokens.length > most) {
+    const due = Math.floor((before * days.length) / total);
+    while (day < due || (count > 0 && count + each.tokens.length > most)) {
       day += 1;
       if (day >= days.length) return null;
       count = on(days[day]);
@@ -93,6 +102,7 @@ function filled(
     if (until === undefined) return null;
     ends.push({ ...each, until });
     count += each.tokens.length;
+    before += each.tokens.length;
   }
   return ends;
 }

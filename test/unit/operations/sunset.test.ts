@@ -84,6 +84,14 @@ describe('ends that are spread', () => {
     expect(Math.max(...tokens)).toBeLessThan(80);
   });
 
+  it('are spread over the whole time for a few owners as well', () => {
+    const days = (spreadEnds(owners([2, 2, 2, 2]), spread) ?? []).map(({ until }) =>
+      Math.round((until.getTime() - now.getTime()) / DAY),
+    );
+    const [first = 0, second = 0, third = 0, last = 0] = days;
+    expect([first < 14, second > 14, third > 28, last > 40 && last < 60]).toEqual([true, true, true, true]);
+  });
+
   it('are none where the days are too few, and leave room for those of before', () => {
     expect(spreadEnds(owners([60, 60, 60]), { ...spread, days: 9 })).toBeNull();
     const first = spreadEnds(owners([60]), spread)?.[0]?.until ?? now;
