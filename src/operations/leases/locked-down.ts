@@ -40,9 +40,11 @@ async function isCovered(
       return true;
     case 'applications':
       return false;
+    // A user renamed since is found by id.
     case 'users':
-      return scope.names.includes(owner);
-    case 'identity_provider':
-      return (await usersOf(scope, target)).some(({ username }) => username === owner);
+    case 'identity_provider': {
+      const isNamed = scope.kind === 'users' && scope.names.includes(owner);
+      return isNamed || (await usersOf(scope, target)).some(({ username }) => username === owner);
+    }
   }
 }

@@ -448,9 +448,14 @@ it('makes no token for an account that is locked down, until that is lifted', as
     message: expect.stringContaining(`alice is locked down (${incident})`),
   });
   expect([at.living(), at.store.value]).toEqual([[], null]);
-  await made.lift(incident);
+  // A new name does not end it.
   const { people } = made.target;
   const alice = people.findIndex(({ username }) => username === 'alice');
+  people[alice] = user(2, 'alicia');
+  const renamed = { deploy: { ...consumers.deploy, user: 'alicia' } };
+  await expect(at.run({}, renamed)).rejects.toMatchObject({ code: 'not_approved' });
+  people[alice] = user(2, 'alice');
+  await made.lift(incident);
   people[alice] = user(2, 'alice', { externalAccount: 'ldap' });
   const scope = { kind: 'identity_provider', provider: 'ldap' } as const;
   const { incident: ofProvider } = await made.lockDown({ scope, measures: NO_MEASURE });
