@@ -3,10 +3,9 @@ import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.t
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile } from '../../app/secret-file.ts';
 import type { Outcome } from '../../domain/plan.ts';
+import { patternOf } from '../../domain/selector.ts';
 import { type CleanupKind, cleanupKinds, planCleanup } from '../../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
-import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { notPossible } from '../../operations/scope/target-parts.ts';
 import { fullViewHint, type Viewer } from '../../operations/scope/visibility.ts';
 import { planSessionExpiry } from '../../operations/sessions/expire-sessions.ts';
@@ -17,7 +16,7 @@ import { type ChangeRequest, carryOut, type PlannedChange } from '../change/chan
 import { ManagementError } from '../errors/failure.ts';
 import type { AccountFlags } from '../flags/flags.ts';
 import { writeNotice, writeTo } from '../output/streams.ts';
-import { type RevocationJson, revocationChange } from '../revocation/revocation-flow.ts';
+import { type RevocationJson, revocationFlow } from '../revocation/revocation-flow.ts';
 import { type SessionExpiryJson, sessionExpiryChange } from '../sessions/session-flow.ts';
 import { type CleanupJson, cleanupChange, KEEP_REVOKED_FOR } from '../tokens/cleanup-flow.ts';
 import {
@@ -53,25 +52,42 @@ interface ManagementRevocation
  * the errors of the operations
  */
 export async function managementRevocation(request: ManagementRevocation): Promise<Report<RevocationJson>> {
-  const { runtime, flags, json } = request;
+  const { runtime, json } = request;
+  const { user, all, revoke_refresh, ...flags } = request.flags;
   const description = await runtime.description();
-  const plan = await planFor(request);
+  const withRefreshTokens = all === true || revoke_refresh === true;
+  if (withRefreshTokens && (await runtime.target()).refreshTokens === undefined) {
+    throw notPossible(
+      'Refresh tokens cannot be revoked over the REST API',
+      'Use a database context, or omit --all to keep them.',
+    );
+  }
+  const planned = await inManagementWords(
+    revocationFlow({
+      runtime,
+      flags: { ...flags, 'include-own': true, 'access-only': !withRefreshTokens },
+      selection: user === undefined ? { all: true } : { users: [{ pattern: patternOf(user) }] },
+      isManagement: true,
+    }),
+    { code: 'not_found', message: 'A user with that username does not exist.' },
+  );
+  const unseen = planned.incomplete && notAllVisible(planned.incomplete.message, description);
   return await quietly(
     { runtime, flags },
     {
-      ...revocationChange(plan, { description }),
-      incomplete: plan.notSeen === null ? undefined : notAllVisible(plan.notSeen, description),
+      ...planned,
+      incomplete: unseen,
       async act(begin) {
-        const opened = await begin();
-        if (plan.notSeen !== null) throw notAllVisible(plan.notSeen, description);
+        const begun = await begin();
+        if (unseen !== undefined) throw unseen;
         await warnAboutOtherComponents(runtime);
         const lines = lineWriter();
         const onOutcome = (outcome: Outcome, kind: TokenKind) => {
           const line = lineOf(outcome, kind, description.dialect);
           if (line !== undefined) lines.line(line);
         };
-        const { onProgress: _, ...change } = opened;
-        const report = await revokeTokens({ ...change, plan, ...(json ? {} : { onOutcome }) });
+        const working = { ...begun, onProgress: () => undefined, ...(json ? {} : { onOutcome }) };
+        const report = await planned.act(async () => working, true);
         await lines.end();
         return report;
       },
@@ -80,10 +96,8 @@ export async function managementRevocation(request: ManagementRevocation): Promi
 }
 
 /** The management commands cover all tokens. */
-function notAllVisible(notSeen: string, viewer: Viewer): TokenctlError {
-  return new TokenctlError('permission_refused', `Not every selected token is visible: ${notSeen}`, {
-    hint: fullViewHint(viewer),
-  });
+function notAllVisible(message: string, viewer: Viewer): TokenctlError {
+  return new TokenctlError('permission_refused', message, { hint: fullViewHint(viewer) });
 }
 
 /** The management command of a platform's gateway covers only the gateway's tokens, and so does this one. */
@@ -91,30 +105,6 @@ async function warnAboutOtherComponents(runtime: Runtime): Promise<void> {
   if ((await runtime.components()).length < 2) return;
   writeNotice(
     'Revokes only tokens of the gateway. `tokenctl tokens revoke` also revokes those of the controller behind it.',
-  );
-}
-
-async function planFor({ runtime, flags }: ManagementRevocation) {
-  const description = await runtime.description();
-  const withRefreshTokens = flags.all === true || flags.revoke_refresh === true;
-  const target = await runtime.target();
-  if (withRefreshTokens && target.refreshTokens === undefined) {
-    throw notPossible(
-      'Refresh tokens cannot be revoked over the REST API',
-      'Use a database context, or omit --all to keep them.',
-    );
-  }
-  return await inManagementWords(
-    planRevocation({
-      keepCodes: true,
-      target,
-      selector: flags.user === undefined ? { all: true } : { users: [flags.user] },
-      clock: await runtime.targetClock(),
-      includeOwn: true,
-      accessOnly: !withRefreshTokens,
-      description,
-    }),
-    { code: 'not_found', message: 'A user with that username does not exist.' },
   );
 }
 
@@ -240,7 +230,8 @@ export async function managementCleanup({
   const read = await runtime.readTarget();
   const { description } = read;
   const plan = await planCleanup({ ...read, keepRevokedFor: KEEP_REVOKED_FOR });
-  if (plan.notSeen !== null) throw notAllVisible(plan.notSeen, description);
+  if (plan.notSeen !== null)
+    throw notAllVisible(`Not every selected token is visible: ${plan.notSeen}`, description);
   const print = (deleted: (kind: CleanupKind) => number) => {
     if (!json && flags.verbosity !== '0') for (const line of linesFor(deleted)) writeNotice(line);
   };

@@ -62,13 +62,15 @@ export interface RevocationJson extends MaybeMade<Omit<RevocationReport, 'plan'>
 export interface RevocationRequest extends ChangeRequest<RevocationFlags> {
   /** The selection, or a saved plan to apply instead. */
   readonly selection: Selection | SavedPlan;
+  /** As the management command: keeps authorization codes; tokens created since the plan do not matter. */
+  readonly isManagement?: boolean;
 }
 
 /** Plans a revocation. Throws `plan_too_large`, and the errors of the operations. */
 export async function revocationFlow(
   request: RevocationRequest,
 ): Promise<PlannedChange<RevocationReport, RevocationJson>> {
-  const { runtime, flags, selection } = request;
+  const { runtime, flags, selection, isManagement = false } = request;
   const { 'include-own': includeOwn = false } = flags;
   const read = await runtime.readTarget();
   const { description } = read;
@@ -79,6 +81,7 @@ export async function revocationFlow(
     selection,
     includeOwn,
     accessOnly: flags['access-only'] === true,
+    keepCodes: isManagement,
     withSessions: flags['with-sessions'] === true,
     sameNames:
       'format' in selection && needsTwoPersons(runtime, { context: description.context, saved: selection }),
@@ -91,7 +94,8 @@ export async function revocationFlow(
     plan: [...change.plan, lines(await inUseTexts(runtime, plan))],
     save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
     act: async (begin) => {
-      const done = await revokeTokens({ ...(await begin()), plan, selector });
+      const again = isManagement ? undefined : selector;
+      const done = await revokeTokens({ ...(await begin()), plan, selector: again });
       if (linked === undefined) return done;
       const accessPaths = await readLinked(done.accessPaths, linked, { plan, selector, isDone: true });
       return { ...done, accessPaths };
