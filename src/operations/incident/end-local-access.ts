@@ -17,6 +17,7 @@ import {
   isRefusal,
   type OperationRun,
   type Reading,
+  type Step,
   type StepReport,
   type StepResult,
 } from '../journal/operation-run.ts';
@@ -191,20 +192,19 @@ export async function resetPasswords(
     intent: { users },
     act: async () => {
       const untried: number[] = [];
-      const { done, failed } = await each(users, async (user) => {
+      const changed = await each(users, async (user) => {
         // Letters of both cases, digits and symbols: a controller may require some of each.
         const password = new Secret(`${randomBytes(36).toString('base64url')}aA1!aA1!`);
         await passwords.set(user.id, password);
         if (await passwords.accepts(user, password)) set.set(user.id, password);
         else untried.push(user.id);
       });
-      const tried = done.length - untried.length;
-      return stepResult({
-        done: done.length,
-        failed,
+      const tried = changed.done.length - untried.length;
+      return stepResult(changed, {
+        did: 'Reset the password of',
         of: users.length,
-        message: `Reset the password of ${numberText(done.length)} of ${numberText(users.length)} users; ${numberText(tried)} accepted when tested.`,
-        data: { reset: done.map(({ id }) => id), untried },
+        what: `users; ${numberText(tried)} accepted when tested`,
+        data: { reset: changed.done.map(({ id }) => id), untried },
       });
     },
   });
@@ -221,22 +221,7 @@ export async function stripRoles(
 ): Promise<StepReport | null> {
   if (locks.length === 0) return null;
   const present = locks.filter(({ before }) => before === true);
-  return work.step({
-    name: 'roles',
-    title: 'Taking roles',
-    common,
-    intent: { [key]: locks },
-    act: async () => {
-      const { done, failed, refused } = await each(present, (lock) => setRole(work.target, lock, false));
-      return stepResult({
-        done: done.length,
-        failed,
-        of: present.length,
-        message: `Removed ${numberText(done.length)} of ${numberText(present.length)} roles.`,
-        data: { refusedKeys: refused.map(lockKey) },
-      });
-    },
-  });
+  return setRoles(work, present, { title: 'Taking roles', common, intent: { [key]: locks }, held: false });
 }
 
 /** Restores roles and flags. Throws as {@link OperationRun.step}. */
@@ -245,26 +230,30 @@ export function giveRoles(
   locks: readonly Omit<Lock, 'before' | 'locked'>[],
   common: Readonly<Record<string, unknown>>,
 ): Promise<StepReport> {
+  const intent = { roles: locks.map(({ name, userId, role }) => ({ name, userId, role })) };
+  return setRoles(work, locks, { title: 'Giving roles back', common, intent, held: true });
+}
+
+function setRoles(
+  work: OperationRun,
+  locks: readonly Omit<Lock, 'before' | 'locked'>[],
+  { held, ...step }: Omit<Step, 'name' | 'act'> & { readonly held: boolean },
+): Promise<StepReport> {
   return work.step({
+    ...step,
     name: 'roles',
-    title: 'Giving roles back',
-    common,
-    intent: { roles: locks.map(({ name, userId, role }) => ({ name, userId, role })) },
     act: async () => {
-      const { done, failed } = await each(locks, (lock) => setRole(work.target, lock, true));
-      return stepResult({
-        done: done.length,
-        failed,
+      const changed = await each(locks, ({ userId = 0, role = 0 }) =>
+        partOf(work.target, 'roles').set(userId, role, held),
+      );
+      return stepResult(changed, {
+        did: held ? 'Restored' : 'Removed',
         of: locks.length,
-        message: `Restored ${numberText(done.length)} of ${numberText(locks.length)} roles.`,
-        data: {},
+        what: 'roles',
+        data: held ? {} : { refusedKeys: changed.refused.map(lockKey) },
       });
     },
   });
-}
-
-function setRole(target: Target, { userId = 0, role = 0 }: Omit<Lock, 'before' | 'locked'>, held: boolean) {
-  return partOf(target, 'roles').set(userId, role, held);
 }
 
 /** Handles one item after the other. A failure does not stop the rest unless no further item can be tried. */
@@ -287,20 +276,16 @@ async function each<Item extends { readonly name: string } | { readonly username
   return { done, failed, refused };
 }
 
-function stepResult(made: {
-  readonly done: number;
-  readonly failed: readonly string[];
-  readonly of: number;
-  readonly message: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}): StepResult {
-  const { done, failed, of, message, data } = made;
+function stepResult(
+  { done, failed }: { readonly done: readonly unknown[]; readonly failed: readonly string[] },
+  { did, of, what, data }: { did: string; of: number; what: string; data: StepResult['data'] },
+): StepResult {
   const left = failed.length === 0 ? '' : ` ${failed.length} failed, first error: ${failed[0]}.`;
-  const whole = done > 0 || of === 0 ? ('done' as const) : ('unchanged' as const);
+  const whole = done.length > 0 || of === 0 ? ('done' as const) : ('unchanged' as const);
   return {
     result: failed.length > 0 ? 'partly' : whole,
-    message: message + left,
-    data: { ...data, done, failed },
+    message: `${did} ${numberText(done.length)} of ${numberText(of)} ${what}.${left}`,
+    data: { ...data, done: done.length, failed },
   };
 }
 

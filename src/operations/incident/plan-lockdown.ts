@@ -121,36 +121,20 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
   const selector = await selectorOf(scope, target);
   const counted = options.count !== false || same?.state === 'locked';
   const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);
+  const access = { scope, measures, lifetimes, settingsLeft, revocation, usersGone, usersKept, local };
   return {
+    ...access,
     incident: same?.id ?? freeId(history, newIdOf(options, [...histories.all.values()])),
     continues: same !== undefined,
-    scope,
-    measures,
     selection: describeScope(scope),
     until: lasts === null ? untilOf(same) : new Date(clock.now().getTime() + lasts),
     switches,
     users,
-    usersKept,
-    local,
-    usersGone,
     renamed,
     names: await names,
-    lifetimes,
-    settingsLeft,
     counted,
     tokens: counted ? await namedTokens(target, revocation) : null,
-    revocation,
-    accessPaths: lockdownPaths({
-      scope,
-      measures,
-      description,
-      lifetimes,
-      settingsLeft,
-      revocation,
-      usersGone,
-      usersKept,
-      local,
-    }),
+    accessPaths: lockdownPaths({ ...access, description }),
   };
 }
 

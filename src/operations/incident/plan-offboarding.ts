@@ -1,6 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberText } from '@tokenctl/common/text.ts';
-import type { RevocationPlan } from '../../domain/plan.ts';
+import { amountsOf, isNothing, type RevocationPlan } from '../../domain/plan.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import { requireFullView } from '../scope/visibility.ts';
@@ -54,10 +54,13 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   const plan = await planAccess({ target, clock, users, description, userIds: bound.map(({ id }) => id) });
   const shares = await readShares(target, { plan, users });
   refuseTooMany(shares, stopAbovePercent);
-  const sessions = plan.sessions?.count ?? 0;
-  const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
-  const anything = tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + sessions > 0;
-  return { plan: anything ? plan : null, users, tokens: shares.tokens.all, unlisted, names };
+  return {
+    plan: isNothing(amountsOf(plan)) ? null : plan,
+    users,
+    tokens: shares.tokens.all,
+    unlisted,
+    names,
+  };
 }
 
 /** The ids by name, and the names that came from a directory. */

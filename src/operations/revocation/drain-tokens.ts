@@ -44,25 +44,22 @@ export async function drainTokens(
 ): Promise<StepReport[]> {
   const { target } = work;
   const { signal } = work.change;
-  const reports: StepReport[] = [];
-  if (withRefreshTokens)
-    reports.push(
-      ...(await drain(work, {
-        selector,
-        ...({ step: 'refresh_tokens', noun: 'refresh token' } as const),
-        live: async () => (await liveRefreshTokens(target, selector)).map((id) => ({ id, user: null })),
-        revoke: (ids) => partOf(target, 'refreshTokens').revoke(ids),
-      })),
-    );
-  reports.push(
-    ...(await drain(work, {
-      selector,
-      ...({ step: 'batch', noun: 'access token' } as const),
-      live: () => liveAccessTokens(target, selector),
-      revoke: (ids) => target.revoke(ids, { withRefreshTokens, signal }),
-    })),
-  );
-  return reports;
+  const refreshTokens: Drain = {
+    selector,
+    step: 'refresh_tokens',
+    noun: 'refresh token',
+    live: async () => (await liveRefreshTokens(target, selector)).map((id) => ({ id, user: null })),
+    revoke: (ids) => partOf(target, 'refreshTokens').revoke(ids),
+  };
+  const accessTokens: Drain = {
+    selector,
+    step: 'batch',
+    noun: 'access token',
+    live: () => liveAccessTokens(target, selector),
+    revoke: (ids) => target.revoke(ids, { withRefreshTokens, signal }),
+  };
+  const first = withRefreshTokens ? await drain(work, refreshTokens) : [];
+  return [...first, ...(await drain(work, accessTokens))];
 }
 
 async function drain(work: OperationRun, what: Drain): Promise<StepReport[]> {
@@ -199,9 +196,7 @@ async function liveAccessTokens(target: Target, selector: Selector): Promise<Liv
 
 /** The ids of a selection's live refresh tokens, with or without an access token. */
 export async function liveRefreshTokens(target: Target, selector: Selector): Promise<number[]> {
-  const ids: number[] = [];
   const states = ['live', 'orphaned'] as const;
-  for await (const { id } of partOf(target, 'refreshTokens').list({ ...whoseOf(selector), states }))
-    ids.push(id);
-  return ids;
+  const live = partOf(target, 'refreshTokens').list({ ...whoseOf(selector), states });
+  return await Array.fromAsync(live, ({ id }) => id);
 }

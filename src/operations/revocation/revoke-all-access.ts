@@ -1,6 +1,6 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberText } from '@tokenctl/common/text.ts';
-import type { RevocationPlan } from '../../domain/plan.ts';
+import { amountsOf, isNothing } from '../../domain/plan.ts';
 import { type Selector, whoseOf } from '../../domain/selector.ts';
 import { type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
 import {
@@ -106,7 +106,7 @@ async function revokeInPasses(
       selector,
       withSessions: target.sessions !== undefined && selector.applications === undefined,
     });
-    if (amount(plan) === 0) {
+    if (isNothing(amountsOf(plan))) {
       if (await isClear(work.target, selector)) return result;
       continue;
     }
@@ -147,11 +147,6 @@ async function isClear(target: Target, selector: Selector): Promise<boolean> {
   const own = new Set(await target.ownTokenIds());
   for await (const { id } of target.tokens(selector)) if (!own.has(id)) return false;
   return true;
-}
-
-function amount(plan: RevocationPlan): number {
-  const { tokenIds, refreshTokenIds, authorizationCodeIds, sessions } = plan;
-  return tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + (sessions?.count ?? 0);
 }
 
 /** How many of the planned tokens and sessions are gone. */

@@ -41,17 +41,17 @@ const CONCURRENCY = 3;
  * instead.
  */
 export async function revokeTokens(options: RevokeTokensOptions): Promise<RevocationReport> {
-  const { plan, clock } = options;
-  requireMayRevoke(plan, options.description);
-  const size = options.batchSize ?? options.description.capabilities.batchSize;
+  const { plan, clock, description } = options;
+  requireMayRevoke(plan, description);
   using work = new OperationRun(options, 'tokens.revoke');
   const tally = new RevocationTally(plan, options);
+  const batches = { plan, tally, size: options.batchSize ?? description.capabilities.batchSize };
   await work.open(openingOf(plan));
 
-  await deleteCodes(work, { plan, tally, size });
-  await revokeAlone(work, { plan, tally, size });
+  await deleteCodes(work, batches);
+  await revokeAlone(work, batches);
   const own = plan.tokenIds.length - plan.ownTokenIds.length;
-  await revokeStretch(work, { plan, tally, from: 0, to: own, size });
+  await revokeStretch(work, { ...batches, from: 0, to: own });
   const ending = plan.sessions === null ? null : await endSessions(work, plan.sessions);
   let read = await verifyOthers(work, tally);
   const sessions = plan.sessions && (await sessionsAfter(work, plan.sessions, ending));
@@ -59,7 +59,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const madeSince = await countMadeSince(work, { plan, selector: options.selector });
   for (let index = own; index < plan.tokenIds.length; index += 1) {
     const since = { access: tally.access.tried.length, alongside: tally.access.alongside.length };
-    await revokeStretch(work, { plan, tally, from: index, to: index + 1, size: 1 });
+    await revokeStretch(work, { ...batches, from: index, to: index + 1 });
     read = together(read, await verifyOwn(work, tally, since));
   }
 
@@ -86,14 +86,15 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   return report;
 }
 
+interface Batches {
+  readonly plan: RevocationPlan;
+  readonly tally: RevocationTally;
+  readonly size: number;
+}
+
 /** Deletes the planned authorization codes: one redeemed meanwhile yields a token pair outside the plan. */
-async function deleteCodes(
-  work: OperationRun,
-  options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
-): Promise<void> {
-  const { plan, tally, size } = options;
+async function deleteCodes(work: OperationRun, { plan, tally, size }: Batches): Promise<void> {
   const { authorizationCodeIds: ids } = plan;
-  if (ids.length === 0) return;
   await runBatches(work, {
     batches: batchesOf({ ids }, { from: 0, to: ids.length, size }),
     concurrency: 1,
@@ -104,11 +105,7 @@ async function deleteCodes(
 }
 
 /** Revokes the refresh tokens without a planned access token. */
-async function revokeAlone(
-  work: OperationRun,
-  options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
-): Promise<void> {
-  const { plan, tally, size } = options;
+async function revokeAlone(work: OperationRun, { plan, tally, size }: Batches): Promise<void> {
   const { refreshTokenIds: ids, refreshTokenOwners: owners, ownerIds } = plan;
   await runBatches(work, {
     batches: batchesOf({ ids, owners, ownerIds }, { from: 0, to: ids.length, size }),
@@ -122,15 +119,8 @@ async function revokeAlone(
 /** Revokes a range of the plan's access tokens. */
 async function revokeStretch(
   work: OperationRun,
-  options: {
-    readonly plan: RevocationPlan;
-    readonly tally: RevocationTally;
-    readonly from: number;
-    readonly to: number;
-    readonly size: number;
-  },
+  { plan, tally, ...stretch }: Batches & { readonly from: number; readonly to: number },
 ): Promise<void> {
-  const { plan, tally, ...stretch } = options;
   const withRefreshTokens = plan.reach.refreshTokens;
   await runBatches(work, {
     batches: batchesOf({ ids: plan.tokenIds, owners: plan.owners, ownerIds: plan.ownerIds }, stretch),
