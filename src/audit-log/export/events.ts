@@ -4,6 +4,7 @@ import {
   numbersIn,
   objectOf,
   objectsIn,
+  ownersIn,
   textOf,
 } from '../../operations/journal/journal.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
@@ -68,7 +69,7 @@ function intendedBatch({ data }: Entry, kind: Kind): LogEvent {
 }
 
 function* batchOutcomes({ data }: Entry, kind: Kind, intent: Entry | undefined): Generator<LogEvent> {
-  const owners = ownersIn(intent);
+  const owners = ownersIn(intent?.data ?? {});
   const event = (id: number, status: EventStatus, message: string, detail?: string): LogEvent => {
     const owner = owners.get(id);
     return {
@@ -119,17 +120,6 @@ function* done(
 function marked(subject: EventSubject, value: unknown): EventSubject {
   const fingerprint = textOf(value);
   return fingerprint === undefined ? subject : { ...subject, fingerprint };
-}
-
-/** The owner of each token in a batch, if the intent contains it. */
-function ownersIn(intent: Entry | undefined): ReadonlyMap<number, string> {
-  const owners = new Map<number, string>();
-  for (const { user, ids } of objectsIn(intent?.data['tokens'])) {
-    const owner = textOf(user);
-    if (owner === undefined) continue;
-    for (const id of numbersIn(ids)) owners.set(id, owner);
-  }
-  return owners;
 }
 
 function capital(text: string): string {

@@ -4,6 +4,7 @@ import type { ExpiringToken } from '../../domain/owner-mail.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import {
   type NoticeReport,
+  noticeKey,
   type PlanNoticesOptions,
   planNotices,
   readSentNotices,
@@ -67,7 +68,8 @@ async function* untold(
 ): AsyncIterable<ExpiringToken> {
   for await (const notice of notices) {
     const { token, threshold } = notice;
-    if (notifiers.some(({ name }) => !sent.has({ tokenId: token.id, threshold, to: name }))) yield notice;
+    const keys = notifiers.map(({ name }) => noticeKey({ tokenId: token.id, threshold, to: name }));
+    if (keys.some((key) => !sent.has(key))) yield notice;
   }
 }
 

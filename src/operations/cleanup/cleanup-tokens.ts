@@ -8,7 +8,7 @@ import {
 } from '../journal/batches.ts';
 import { type Change, OperationRun, type RunEnd } from '../journal/operation-run.ts';
 import { partOf } from '../scope/target-parts.ts';
-import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
+import { type CleanupKind, type CleanupPlan, cleanupKinds, tallied } from './plan-cleanup.ts';
 
 export interface CleanupTokensOptions extends Change {
   readonly plan: CleanupPlan;
@@ -55,7 +55,10 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
       ...way(kind, options),
     });
   }
-  const byKind = tallied((kind) => cleaned(tallies[kind]));
+  const byKind = tallied((kind): CleanedTokens => {
+    const { revoked, ...counts } = tallies[kind].counts();
+    return { ...counts, deleted: revoked };
+  });
   const report: CleanupReport = {
     byKind,
     planned: plan.total,
@@ -86,19 +89,4 @@ function way(
   }
   const withRefreshTokens = target.refreshTokens !== undefined;
   return { step: 'batch', act: (ids) => target.revoke(ids, { withRefreshTokens, signal }) };
-}
-
-function cleaned(tally: OutcomeTally): CleanedTokens {
-  const { revoked, ...counts } = tally.counts();
-  return { ...counts, deleted: revoked };
-}
-
-function tallied<T>(of: (kind: CleanupKind) => T): Record<CleanupKind, T> {
-  return {
-    expiredAuthorizationCodes: of('expiredAuthorizationCodes'),
-    expiredRefreshTokens: of('expiredRefreshTokens'),
-    revokedRefreshTokens: of('revokedRefreshTokens'),
-    orphanedRefreshTokens: of('orphanedRefreshTokens'),
-    expiredAccessTokens: of('expiredAccessTokens'),
-  };
 }

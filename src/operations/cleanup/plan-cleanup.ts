@@ -17,6 +17,11 @@ export const cleanupKinds = [
 
 export type CleanupKind = (typeof cleanupKinds)[number];
 
+/** A value for each kind. */
+export function tallied<T>(of: (kind: CleanupKind) => T): Record<CleanupKind, T> {
+  return Object.fromEntries(cleanupKinds.map((kind) => [kind, of(kind)])) as Record<CleanupKind, T>;
+}
+
 export interface PlanCleanupOptions {
   readonly target: Target;
   readonly clock: Clock;
@@ -75,13 +80,7 @@ class Cleanup {
   readonly #target: Target;
   readonly #now: number;
   readonly #keepRevokedFor: number;
-  readonly #ids: Record<CleanupKind, number[]> = {
-    expiredAuthorizationCodes: [],
-    expiredRefreshTokens: [],
-    revokedRefreshTokens: [],
-    orphanedRefreshTokens: [],
-    expiredAccessTokens: [],
-  };
+  readonly #ids = tallied((): number[] => []);
   /** The access tokens of the expired refresh tokens in the plan. */
   readonly #freed = new IdSet();
   #room: number;
@@ -130,13 +129,7 @@ class Cleanup {
 
   plan(limits: Pick<CleanupPlan, 'notPossible' | 'notSeen'>): CleanupPlan {
     const ids = this.#ids;
-    const counts = {
-      expiredAuthorizationCodes: ids.expiredAuthorizationCodes.length,
-      expiredRefreshTokens: ids.expiredRefreshTokens.length,
-      revokedRefreshTokens: ids.revokedRefreshTokens.length,
-      orphanedRefreshTokens: ids.orphanedRefreshTokens.length,
-      expiredAccessTokens: ids.expiredAccessTokens.length,
-    };
+    const counts = tallied((kind) => ids[kind].length);
     return {
       ids,
       counts,

@@ -162,10 +162,16 @@ export function textOf(value: unknown): string | undefined {
 
 /** The ids that a batch's intent lists; empty for data of another shape. */
 export function intendedIds(data: EntryDraft['data']): number[] {
-  const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [data];
-  return groups.flatMap((group) =>
-    typeof group === 'object' && group !== null && 'ids' in group && Array.isArray(group.ids)
-      ? group.ids.filter((id): id is number => Number.isSafeInteger(id))
-      : [],
-  );
+  const groups = Array.isArray(data['tokens']) ? objectsIn(data['tokens']) : [data];
+  return groups.flatMap(({ ids }) => numbersIn(ids));
+}
+
+/** The owners of the tokens that a batch's intent lists, as far as it contains them. */
+export function ownersIn(data: EntryDraft['data']): ReadonlyMap<number, string> {
+  const owners = new Map<number, string>();
+  for (const { user, ids } of objectsIn(data['tokens'])) {
+    const owner = textOf(user);
+    if (owner !== undefined) for (const id of numbersIn(ids)) owners.set(id, owner);
+  }
+  return owners;
 }

@@ -5,7 +5,7 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings } from '../scope/known-settings.ts';
 import { partOf } from '../scope/target-parts.ts';
 import { countSessions } from '../scope/user-sessions.ts';
-import { intendedIds, objectOf } from './journal.ts';
+import { intendedIds, numbersIn, objectOf } from './journal.ts';
 
 interface ReconcileOptions {
   readonly log: AuditLog;
@@ -52,10 +52,11 @@ async function findOut({ operation, data }: Entry, { target, description }: Reco
     case 'refresh_token_rows':
       return { step, ...(await since(data, (ids) => findLiveRefreshTokens(target, ids, ANY_STATE))) };
     case 'authorization_codes':
-      return { step, ...(await since(data, (ids) => liveCodes(target, ids))) };
+      return { step, ...(await since(data, (ids) => findLiveCodes(target, ids))) };
     case 'sessions': {
       const notRead = description.sessionCache?.problem ?? undefined;
-      return { step, alive: await countSessions(target, userIds(data)), notRead };
+      const users = data['users'] === 'all' ? 'all' : numbersIn(data['users']);
+      return { step, alive: await countSessions(target, users), notRead };
     }
     case 'application':
       return { step, listed: await isListed(target, objectOf(data['application'])) };
@@ -87,11 +88,6 @@ async function since(data: Entry['data'], aliveOf: (ids: readonly number[]) => P
   return { gone: ids.filter((id) => !living.has(id)), alive };
 }
 
-function userIds({ users }: Entry['data']): readonly number[] | 'all' {
-  if (users === 'all') return users;
-  return Array.isArray(users) ? users.filter((id): id is number => Number.isSafeInteger(id)) : [];
-}
-
 const CONCURRENCY = 4;
 
 /** The maximum number of ids per query. */
@@ -114,10 +110,8 @@ export function findLiveRefreshTokens(
   return found(ids, (part) => partOf(target, 'refreshTokens').list({ ids: part, states }));
 }
 
-async function liveCodes(target: Target, ids: readonly number[]): Promise<number[]> {
-  const live: number[] = [];
-  for await (const { id } of partOf(target, 'authorizationCodes').list({ ids, state: 'live' })) live.push(id);
-  return live;
+function findLiveCodes(target: Target, ids: readonly number[]): Promise<number[]> {
+  return found(ids, (part) => partOf(target, 'authorizationCodes').list({ ids: part, state: 'live' }));
 }
 
 async function found(

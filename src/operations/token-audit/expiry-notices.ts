@@ -116,7 +116,7 @@ export async function sendNotices(options: SendNoticesOptions): Promise<NoticeRe
       counts.due += 1;
       for (const notifier of options.notifiers) {
         const key = { tokenId: notice.token.id, threshold: notice.threshold, to: notifier.name };
-        if (sent.has(key)) {
+        if (sent.has(noticeKey(key))) {
           counts.sentBefore += 1;
           continue;
         }
@@ -201,37 +201,24 @@ async function record(told: {
 /** The audit log operation that records sent notices. */
 const NOTICE_OPERATION = 'tokens.notice';
 
-/** The token, the threshold in days, and the notifier. */
-type SentNotice = Omit<FailedNotice, 'reason'>;
-
-/** The notices already sent, from the audit log's notes. */
-export class SentNotices {
-  readonly #sent = new Set<string>();
-
-  has(notice: SentNotice): boolean {
-    return this.#sent.has(keyOf(notice));
-  }
-
-  add(notice: SentNotice): void {
-    this.#sent.add(keyOf(notice));
-  }
-}
+/** The notices already sent, as keys. */
+export type SentNotices = ReadonlySet<string>;
 
 /** Reads the notices already sent about this target's tokens. Throws `log_broken`, `audit_unavailable`. */
 export async function readSentNotices(
   log: Pick<AuditLog, 'entries'>,
   { address }: Pick<TargetDescription, 'address'>,
 ): Promise<SentNotices> {
-  const sent = new SentNotices();
+  const sent = new Set<string>();
   for await (const { kind, operation, target, data } of log.entries(1, { operations: [NOTICE_OPERATION] })) {
     if (kind !== 'note' || operation !== NOTICE_OPERATION || target['address'] !== address) continue;
     const { token, threshold, to } = data;
     if (typeof token !== 'number' || typeof threshold !== 'number' || typeof to !== 'string') continue;
-    sent.add({ tokenId: token, threshold, to });
+    sent.add(noticeKey({ tokenId: token, threshold, to }));
   }
   return sent;
 }
 
-function keyOf({ tokenId, threshold, to }: SentNotice): string {
+export function noticeKey({ tokenId, threshold, to }: Omit<FailedNotice, 'reason'>): string {
   return `${tokenId} ${threshold} ${to}`;
 }

@@ -9,7 +9,7 @@ import {
 } from '../../domain/owner-mail.ts';
 import type { Exception } from '../../domain/policy/subject.ts';
 import { numberSince } from '../audit-log/list-log.ts';
-import { isSameController, listOf, numbersIn, objectsIn, textOf } from '../journal/journal.ts';
+import { isSameController, listOf, numbersIn, ownersIn } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { planNotices } from './expiry-notices.ts';
@@ -175,15 +175,6 @@ async function* revokedSince(
       if (owner !== undefined) yield { owner, token: { id, at } };
     }
   }
-}
-
-function ownersIn(data: Entry['data']): ReadonlyMap<number, string> {
-  const owners = new Map<number, string>();
-  for (const { user, ids } of objectsIn(data['tokens'])) {
-    const owner = textOf(user);
-    if (owner !== undefined) for (const id of numbersIn(ids)) owners.set(id, owner);
-  }
-  return owners;
 }
 
 /** The audit log operation that records notices to owners. */
