@@ -4,7 +4,7 @@ import { incompleteText } from '../domain/claims.ts';
 import type { Baseline, Finding } from '../domain/policy/judge.ts';
 import { ruleNames, rules } from '../domain/policy/policy.ts';
 import { severities } from '../domain/policy/rule.ts';
-import { applicationOf, ownerOf, subjectKey } from '../domain/policy/subject.ts';
+import { excusable, subjectKey } from '../domain/policy/subject.ts';
 import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
 import { trendText, Worst } from '../reports/audit/audit-result.ts';
 import { calendarPicture } from '../reports/audit/charts.ts';
@@ -78,8 +78,8 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined) {
       if (isKnown === true) continue;
       const ofRule = ofRules.get(rule) ?? { owners: new Counts(), applications: new Counts() };
       ofRules.set(rule, ofRule);
-      for (const counts of [owners, ofRule.owners]) counts.add(ownerOf(subject)?.username);
-      ofRule.applications.add(applicationOf(subject)?.name);
+      for (const counts of [owners, ofRule.owners]) counts.add(excusable(subject).user?.username);
+      ofRule.applications.add(excusable(subject).application?.name);
     }
   });
   const whole = audit.summary();
@@ -139,7 +139,7 @@ function findingRow({ rule, severity, subject, message }: Finding, state: 'new' 
     subject: subjectKey(subject),
     /** The state relative to the baseline; null without one. */
     state,
-    owner: ownerOf(subject)?.username ?? null,
+    owner: excusable(subject).user?.username ?? null,
     tokenId: subject.kind === 'token' ? subject.token.id : null,
   };
 }

@@ -1,5 +1,5 @@
 import type { LogFormat } from '../../operations/ports/log-sink.ts';
-import { type Act, type EventRecord, type EventStatus, recordsOf, truncated } from './events.ts';
+import { type Act, type EventRecord, type EventStatus, eventFormat, truncated } from './events.ts';
 
 export const ECS_VERSION = '9.4.0';
 
@@ -25,11 +25,7 @@ const kinds: Readonly<Record<Act, { readonly category: string; readonly type: re
 
 /** Events in the Elastic Common Schema, one JSON object per line. */
 export function ecsFormat({ version }: { version: string }): LogFormat {
-  return {
-    *records(entry, context) {
-      for (const record of recordsOf(entry, context)) yield JSON.stringify(ecsEvent(record, version));
-    },
-  };
+  return eventFormat((record) => JSON.stringify(ecsEvent(record, version)));
 }
 
 function ecsEvent(record: EventRecord, version: string): object {

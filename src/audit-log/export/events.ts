@@ -8,7 +8,7 @@ import {
   textOf,
 } from '../../operations/journal/journal.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
-import type { EntryContext } from '../../operations/ports/log-sink.ts';
+import type { EntryContext, LogFormat } from '../../operations/ports/log-sink.ts';
 import { canonical, hashOf } from '../chain.ts';
 
 export type Act = 'delete' | 'create' | 'update' | 'enable' | 'disable' | 'log_off' | 'other';
@@ -352,7 +352,7 @@ export interface EventRecord {
 }
 
 /** The events of an entry, with the run's reason and ticket. */
-export function* recordsOf(entry: Entry, { intent, opening }: EntryContext): Generator<EventRecord> {
+function* recordsOf(entry: Entry, { intent, opening }: EntryContext): Generator<EventRecord> {
   const hash = hashOf(canonical(entry));
   const account = { ...opening?.data, ...entry.data };
   const reason = entry.kind === 'outcome' ? textOf(opening?.data['reason']) : textOf(account['reason']);
@@ -369,4 +369,13 @@ export function* recordsOf(entry: Entry, { intent, opening }: EntryContext): Gen
       ...(ticket !== undefined && { ticket: truncated(ticket) }),
     };
   }
+}
+
+/** A format with one record for each event. */
+export function eventFormat(textOf: (record: EventRecord) => string): LogFormat {
+  return {
+    *records(entry, context) {
+      for (const record of recordsOf(entry, context)) yield textOf(record);
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import type { LogFormat } from '../../operations/ports/log-sink.ts';
-import { type EventRecord, type EventStatus, type EventSubject, recordsOf, truncated } from './events.ts';
+import { type EventRecord, type EventStatus, type EventSubject, eventFormat, truncated } from './events.ts';
 
 const OCSF_VERSION = '1.5.0';
 
@@ -33,11 +33,7 @@ const MEDIUM = [3, 'Medium'] as const;
 
 /** OCSF events, one per line: Entity Management (3004), and Authentication (3002), Logoff, for sessions. */
 export function ocsfFormat({ version }: { version: string }): LogFormat {
-  return {
-    *records(entry, context) {
-      for (const record of recordsOf(entry, context)) yield JSON.stringify(ocsfEvent(record, version));
-    },
-  };
+  return eventFormat((record) => JSON.stringify(ocsfEvent(record, version)));
 }
 
 function ocsfEvent(record: EventRecord, version: string): object {

@@ -1,5 +1,5 @@
 import type { LogFormat } from '../../operations/ports/log-sink.ts';
-import { type EventRecord, type EventStatus, recordsOf, truncated } from './events.ts';
+import { type EventRecord, type EventStatus, eventFormat, truncated } from './events.ts';
 
 /**
  * Syslog messages (RFC 5424) without the framing of a connection: the element `origin` as structured data,
@@ -8,13 +8,9 @@ import { type EventRecord, type EventStatus, recordsOf, truncated } from './even
  */
 export function syslogFormat({ version }: { version: string }): LogFormat {
   const origin = `[origin software="tokenctl" swVersion="${parameter(version)}"]`;
-  return {
-    *records(entry, context) {
-      for (const record of recordsOf(entry, context)) {
-        yield `${messageHeader(record)} ${origin} ${ascii(JSON.stringify(message(record)))}`;
-      }
-    },
-  };
+  return eventFormat(
+    (record) => `${messageHeader(record)} ${origin} ${ascii(JSON.stringify(message(record)))}`,
+  );
 }
 
 function message({ entry, event, id, hash, reason, ticket }: EventRecord): object {
@@ -99,14 +95,10 @@ interface CefOptions {
 
 /** Events in ArcSight's Common Event Format, version 0. */
 export function cefFormat({ version, inSyslog }: CefOptions): LogFormat {
-  return {
-    *records(entry, context) {
-      for (const record of recordsOf(entry, context)) {
-        const event = cefEvent(record, version);
-        yield inSyslog ? `${messageHeader(record)} - ${event}` : event;
-      }
-    },
-  };
+  return eventFormat((record) => {
+    const event = cefEvent(record, version);
+    return inSyslog ? `${messageHeader(record)} - ${event}` : event;
+  });
 }
 
 function cefEvent(record: EventRecord, version: string): string {

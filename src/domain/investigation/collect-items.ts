@@ -275,7 +275,7 @@ export function objectText({ kind, id, name }: ObjectReference): string {
 /** Appended to the summary of an item without an entry. */
 export const NOT_IN_STREAM = ' (not in the activity stream)';
 
-/** The item of an active access path that no activity stream entry names. */
+/** The item of an active access path that no activity stream entry names, and the basis of similar ones. */
 export const UNRECORDED_WAY_IN = {
   group: 'ways_in',
   act: 'made',

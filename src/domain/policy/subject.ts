@@ -52,42 +52,33 @@ export function subjectKey(subject: Subject): string {
   }
 }
 
-/** The owner of the subject; null if it has no owner or the owner is unknown. */
-export function ownerOf(subject: Subject): UserReference | null {
+/** The input of exceptions: owner, application and description; null for a missing or unknown one. */
+export interface Excusable {
+  readonly user: UserReference | null;
+  /** The application that the subject belongs to or is. */
+  readonly application: ApplicationReference | null;
+  readonly description: string | null;
+}
+
+const NOTHING: Excusable = { user: null, application: null, description: null };
+
+export function excusable(subject: Subject): Excusable {
   switch (subject.kind) {
     case 'token':
-      return subject.token.user;
-    case 'refreshToken':
-      return subject.refreshToken.user;
+      return subject.token;
+    case 'purpose':
+      return subject.purpose;
+    case 'refreshToken': {
+      const { user, application } = subject.refreshToken;
+      return { ...NOTHING, user, application };
+    }
     case 'user':
-      return subject.user;
-    case 'purpose':
-      return subject.purpose.user;
-    default:
-      return null;
-  }
-}
-
-/** The application that the subject belongs to or is; null for none. */
-export function applicationOf(subject: Subject): ApplicationReference | null {
-  switch (subject.kind) {
-    case 'token':
-      return subject.token.application;
-    case 'refreshToken':
-      return subject.refreshToken.application;
+      return { ...NOTHING, user: subject.user };
     case 'application':
-      return subject.application;
-    case 'purpose':
-      return subject.purpose.application;
+      return { ...NOTHING, application: subject.application };
     default:
-      return null;
+      return NOTHING;
   }
-}
-
-/** The description of the subject; null if it cannot have one. */
-function descriptionOf(subject: Subject): string | null {
-  if (subject.kind === 'token') return subject.token.description;
-  return subject.kind === 'purpose' ? subject.purpose.description : null;
 }
 
 /** The displayed subject, in a few words: `token 17`, `user alice`. */
@@ -127,17 +118,6 @@ export interface Exception {
 
 export function isExpiredException({ until }: Exception, now: Date): boolean {
   return until !== undefined && now.toISOString().slice(0, 10) > until;
-}
-
-/** The input of exceptions: owner, application and description; null for a missing one. */
-export interface Excusable {
-  readonly user: UserReference | null;
-  readonly application: ApplicationReference | null;
-  readonly description: string | null;
-}
-
-export function excusable(subject: Subject): Excusable {
-  return { user: ownerOf(subject), application: applicationOf(subject), description: descriptionOf(subject) };
 }
 
 /** Whether an exception matches. Does not check whether it has expired. */

@@ -1,5 +1,5 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
-import { NOT_IN_STREAM, objectText } from '../../domain/investigation/collect-items.ts';
+import { NOT_IN_STREAM, objectText, UNRECORDED_WAY_IN } from '../../domain/investigation/collect-items.ts';
 import { isSameActor } from '../../domain/investigation/deed.ts';
 import type {
   Actor,
@@ -76,29 +76,13 @@ function isSame(a: ObjectReference, b: ObjectReference): boolean {
   return a.kind === b.kind && a.id === b.id;
 }
 
-const NOTHING = {
-  entries: [],
-  entryCount: 0,
-  other: null,
-  role: null,
-  link: '',
-  stateReason: null,
-  changes: [],
-  changedSince: [],
-  job: null,
-  remedy: null,
-} as const;
-
 function assignmentItem(assignment: RoleAssignment, context: string): InvestigationItem {
   const { kind, id, at, by, definition, holder, about } = assignment;
   const on = about === null ? 'of the system' : `on ${objectText(about)}`;
   const findings = assignmentFindings(assignment);
   const item: InvestigationItem = {
-    ...NOTHING,
+    ...UNRECORDED_WAY_IN,
     id: `${kind}:${id}`,
-    group: 'ways_in',
-    act: 'made',
-    state: 'there',
     object: { kind, id, name: `${definition.name} of ${holder.name ?? holder.id}` },
     assignment: assignedRole(assignment),
     summary: `granted ${definition.name} ${on} to ${objectText(holder)}${NOT_IN_STREAM}`,
@@ -107,6 +91,7 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
     last: at.toISOString(),
     findings,
     risk: findings[0]?.severity ?? null,
+    remedy: null,
   };
   return { ...item, remedy: remedyOf(item, context) };
 }
@@ -148,11 +133,9 @@ function definitionItem(
     },
   ];
   const item: InvestigationItem = {
-    ...NOTHING,
+    ...UNRECORDED_WAY_IN,
     id: `role_definition:${id}`,
-    group: 'ways_in',
     act: isMade ? 'made' : 'changed',
-    state: 'there',
     object: { kind: 'role_definition', id, name },
     summary: `${isMade ? 'created' : 'changed'} the role definition ${name} (${id})${NOT_IN_STREAM}`,
     by: by === null ? [] : [by],
@@ -160,6 +143,7 @@ function definitionItem(
     last: modified.toISOString(),
     findings,
     risk: 'high',
+    remedy: null,
   };
   return { ...item, remedy: remedyOf(item, context) };
 }

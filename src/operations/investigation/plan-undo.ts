@@ -159,11 +159,6 @@ interface Decision {
 /** Null for an item that is already as before the cleaning. */
 async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision | null> {
   const act = undoing(done);
-  const keep = (reason: KeptItem['reason'], why: string): Decision => ({
-    act: null,
-    changes: [],
-    kept: { reason, why },
-  });
   if (act === null)
     return keep('not_undoable', NOT_UNDOABLE[done.act] ?? 'Its previous value was not recorded.');
   switch (act.act) {
@@ -174,10 +169,24 @@ async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision |
         return keep('not_undoable', 'It has since been deleted, or cannot be read here.');
       return fields[act.field] === true ? null : { act, changes: [], kept: null };
     }
-    case 'associate':
-      return await decideTie(act, evidence, keep);
-    case 'assign':
-      return await decideAssignment(act, evidence, keep);
+    case 'associate': {
+      const { object, other, link } = act;
+      const [id, otherId] = [object.id, other.id];
+      if (id === null || otherId === null) return keep('unknown', 'The affected objects are not recorded.');
+      const holder = { kind: other.kind, id: otherId };
+      return await decideTie(act, evidence, {
+        holder,
+        isHeld: () =>
+          link === 'role'
+            ? evidence.hasRole(id, holder)
+            : evidence.hasLink(link, { ...object, name: null }, { ...other, name: null }),
+      });
+    }
+    case 'assign': {
+      const { assignment } = act;
+      const isHeld = () => evidence.hasAssignment(assignment);
+      return await decideTie(act, evidence, { holder: assignment.holder, isHeld });
+    }
     case 'restore':
       return await decideFields(act, evidence, done.act === 'restore' && done.survey !== null);
     default:
@@ -193,37 +202,22 @@ const NOT_UNDOABLE: Readonly<Partial<Record<CleaningAct['act'], string>>> = {
   restore: NO_SURVEY,
 };
 
-type Keep = (reason: KeptItem['reason'], why: string) => Decision;
-
-async function decideTie(
-  act: Extract<CleaningAct, { readonly link: string }>,
-  evidence: Evidence,
-  keep: Keep,
-): Promise<Decision | null> {
-  const { object, other, link } = act;
-  if (object.id === null || other.id === null)
-    return keep('unknown', 'The affected objects are not recorded.');
-  const isThere = await evidence.objects(other.kind, [other.id]);
-  if (isThere?.has(other.id) === false)
-    return keep('not_undoable', 'Its holder or linked object was deleted.');
-  const tie =
-    link === 'role'
-      ? await evidence.hasRole(object.id, { kind: other.kind, id: other.id })
-      : await evidence.hasLink(link, { ...object, name: null }, { ...other, name: null });
-  if (tie === null) return keep('unknown', 'Not checked: this context cannot list it.');
-  return tie ? null : { act, changes: [], kept: null };
+function keep(reason: KeptItem['reason'], why: string): Decision {
+  return { act: null, changes: [], kept: { reason, why } };
 }
 
-async function decideAssignment(
-  act: Extract<CleaningAct, { readonly act: 'assign' }>,
+async function decideTie(
+  act: CleaningAct,
   evidence: Evidence,
-  keep: Keep,
+  tie: {
+    readonly holder: { readonly kind: string; readonly id: number };
+    readonly isHeld: () => Promise<boolean | null>;
+  },
 ): Promise<Decision | null> {
-  const { holder } = act.assignment;
-  const isThere = await evidence.objects(holder.kind, [holder.id]);
-  if (isThere?.has(holder.id) === false)
-    return keep('not_undoable', 'Its holder or linked object was deleted.');
-  const isHeld = await evidence.hasAssignment(act.assignment);
+  const { kind, id } = tie.holder;
+  const isThere = await evidence.objects(kind, [id]);
+  if (isThere?.has(id) === false) return keep('not_undoable', 'Its holder or linked object was deleted.');
+  const isHeld = await tie.isHeld();
   if (isHeld === null) return keep('unknown', 'Not checked: this context cannot list it.');
   return isHeld ? null : { act, changes: [], kept: null };
 }

@@ -1,5 +1,5 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
-import { type ItemDraft, objectText } from '../../domain/investigation/collect-items.ts';
+import { type ItemDraft, objectText, UNRECORDED_WAY_IN } from '../../domain/investigation/collect-items.ts';
 import { fieldVerdict } from '../../domain/investigation/field-verdicts.ts';
 import type { Actor, InvestigationItem, JobFacts } from '../../domain/investigation/investigation.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
@@ -123,6 +123,16 @@ const REASONS: Readonly<Record<JobFacts['because'], string>> = {
   changed: 'ran from what the actor changed:',
 };
 
+/** What the items of jobs have in common. */
+const JOB_ITEM = {
+  ...UNRECORDED_WAY_IN,
+  group: 'ran',
+  act: 'launched',
+  findings: [],
+  risk: null,
+  remedy: null,
+} as const;
+
 function jobItem(
   job: JobRecord,
   options: { because: JobFacts['because']; draft: ItemDraft | undefined; context: string },
@@ -131,13 +141,9 @@ function jobItem(
   const object = { kind: job.kind, id: job.id, name: job.name };
   const by: readonly Actor[] = draft?.by ?? (job.createdBy === null ? [] : [job.createdBy]);
   const item: InvestigationItem = {
+    ...JOB_ITEM,
     id: `${job.kind}:${job.id}`,
-    group: 'ran',
-    act: 'launched',
     object,
-    other: null,
-    role: null,
-    link: '',
     by,
     summary: `${REASONS[because]} ${because === 'launched' ? 'the ' : ''}${objectText(object)}`,
     first: job.created.toISOString(),
@@ -145,9 +151,6 @@ function jobItem(
     entries: draft?.entries ?? [],
     entryCount: draft?.entryCount ?? 0,
     state: RUNNING.has(job.status) ? 'running' : 'finished',
-    stateReason: null,
-    changes: [],
-    changedSince: [],
     job: {
       status: job.status,
       launchType: job.launchType,
@@ -158,9 +161,6 @@ function jobItem(
       finished: job.finished?.toISOString() ?? null,
       template: job.template && { kind: templateKind(job.kind), ...job.template },
     },
-    findings: [],
-    risk: null,
-    remedy: null,
   };
   return withRisk(item, context);
 }
@@ -179,13 +179,9 @@ function templateKind(kind: string): string {
 /** A job of which only the entries remain. */
 function deletedJob(draft: ItemDraft): InvestigationItem {
   const item: InvestigationItem = {
+    ...JOB_ITEM,
     id: draft.id,
-    group: 'ran',
-    act: 'launched',
     object: draft.object,
-    other: null,
-    role: null,
-    link: '',
     by: draft.by,
     summary: `launched the ${objectText(draft.object)}`,
     first: draft.first.toISOString(),
@@ -193,13 +189,6 @@ function deletedJob(draft: ItemDraft): InvestigationItem {
     entries: draft.entries,
     entryCount: draft.entryCount,
     state: 'gone',
-    stateReason: null,
-    changes: [],
-    changedSince: [],
-    job: null,
-    findings: [],
-    risk: null,
-    remedy: null,
   };
   return withRisk(item, '');
 }

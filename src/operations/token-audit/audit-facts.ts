@@ -62,7 +62,7 @@ export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   });
   const skipped = new Set(notChecked.map(({ rule }) => rule));
   return {
-    facts: gathering.facts(),
+    facts: gathering.facts,
     applications: gathering.found,
     rules: wanted.rules.filter((rule) => !skipped.has(rule)),
     notChecked,
@@ -79,66 +79,57 @@ export function isRefusal(error: unknown): error is TokenctlError {
 /** Why a fact is unknown here; undefined if it is known. */
 type Unknown = string | undefined;
 
+function noFacts(now: Date) {
+  return {
+    now,
+    unusedTokenIds: new IdSet(),
+    neverUsedTokenIds: new IdSet(),
+    inactiveUserIds: new IdSet(),
+    superuserIds: new IdSet(),
+    externalUsers: new Map<number, string>(),
+    lastCompared: new Map<number, Date | null>(),
+    left: new Map<number, { readonly directory: string; readonly at: Date }>(),
+    leases: new Map() as NonNullable<Facts['leases']>,
+    lastChanges: new Map() as Facts['lastChanges'],
+    settings: null as PolicySettings | null,
+    tokensInClear: false as boolean,
+    orphanUse: 'assumed' as OrphanUse,
+  } satisfies Facts;
+}
+
 /** One method for each kind of fact: it reads the target and stores the result. */
 class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> {
   readonly #wanted: FactsWanted;
-  readonly #unused = new IdSet();
-  readonly #neverUsed = new IdSet();
-  readonly #inactive = new IdSet();
-  readonly #superusers = new IdSet();
-  readonly #external = new Map<number, string>();
-  readonly #lastCompared = new Map<number, Date | null>();
-  readonly #left = new Map<number, { readonly directory: string; readonly at: Date }>();
-  #leases: NonNullable<Facts['leases']> = new Map();
-  #lastChanges: ReadonlyMap<number, Date> = new Map();
-  #settings: PolicySettings | null = null;
-  #tokensInClear = false;
-  #orphanUse: OrphanUse = 'assumed';
+  readonly facts;
   #reading: Promise<KnownSettings> | undefined;
   #description: Promise<TargetDescription> | undefined;
   found: readonly Application[] = [];
 
   constructor(wanted: FactsWanted) {
     this.#wanted = wanted;
-  }
-
-  facts(): Facts {
-    return {
-      now: this.#wanted.now,
-      unusedTokenIds: this.#unused,
-      neverUsedTokenIds: this.#neverUsed,
-      inactiveUserIds: this.#inactive,
-      superuserIds: this.#superusers,
-      externalUsers: this.#external,
-      lastCompared: this.#lastCompared,
-      left: this.#left,
-      leases: this.#leases,
-      lastChanges: this.#lastChanges,
-      settings: this.#settings,
-      tokensInClear: this.#tokensInClear,
-      orphanUse: this.#orphanUse,
-    };
+    this.facts = noFacts(wanted.now);
   }
 
   async unused_tokens(): Promise<Unknown> {
     const { policy, now } = this.#wanted;
     const limit = now.getTime() - policy['unused-for'].days * DAY;
     const since = Math.min(limit, this.#wanted.selector.unusedSince?.getTime() ?? limit);
-    return await this.#collect({ unusedSince: new Date(since) }, this.#unused);
+    return await this.#collect({ unusedSince: new Date(since) }, this.facts.unusedTokenIds);
   }
 
   never_used_tokens(): Promise<Unknown> {
-    return this.#collect({ neverUsed: true }, this.#neverUsed);
+    return this.#collect({ neverUsed: true }, this.facts.neverUsedTokenIds);
   }
 
   async inactive_users(): Promise<void> {
-    for await (const { id } of this.#wanted.target.users.list({ inactive: true })) this.#inactive.add(id);
+    for await (const { id } of this.#wanted.target.users.list({ inactive: true }))
+      this.facts.inactiveUserIds.add(id);
   }
 
   async users(): Promise<void> {
     for await (const { id, isSuperuser, externalAccount } of this.#wanted.target.users.list()) {
-      if (isSuperuser) this.#superusers.add(id);
-      if (externalAccount !== null) this.#external.set(id, externalAccount);
+      if (isSuperuser) this.facts.superuserIds.add(id);
+      if (externalAccount !== null) this.facts.externalUsers.set(id, externalAccount);
     }
   }
 
@@ -150,14 +141,14 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     if (answers === null) return why;
     if (answers.length === 0) return 'No directory was asked about this controller';
     for (const { directory, at, gone } of answers)
-      for (const id of gone) this.#left.set(id, { directory, at });
+      for (const id of gone) this.facts.left.set(id, { directory, at });
     const isIdentified = answers.some(({ accounts }) => accounts.length > 0);
     for await (const { user, identities } of usersWithIdentities(target, { isIdentified })) {
       if (user.externalAccount === null) continue;
       const times = answers
         .filter((answer) => speaksFor(answer, user, identities))
         .map(({ at }) => at.getTime());
-      this.#lastCompared.set(user.id, times.length === 0 ? null : new Date(Math.max(...times)));
+      this.facts.lastCompared.set(user.id, times.length === 0 ? null : new Date(Math.max(...times)));
     }
     return undefined;
   }
@@ -166,7 +157,7 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     const { openLog, now } = this.#wanted;
     if (openLog === undefined) return 'The audit log is not read here';
     const { open, why } = await knownLeases(openLog);
-    this.#leases = new Map(
+    this.facts.leases = new Map(
       [...leasesByToken(open, await this.#describe())].map(([token, leases]) => [
         token,
         leases.map((lease) => ({ ...lease, isOverdue: isLeaseDue(lease, now) })),
@@ -182,12 +173,12 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     await writing.each((page) => {
       for (const token of page) if (token.user !== null && allowsWriting(token)) owners.add(token.user.id);
     });
-    if (owners.size > 0) this.#lastChanges = await this.#wanted.target.activity.lastChanges([...owners]);
+    if (owners.size > 0) this.facts.lastChanges = await this.#wanted.target.activity.lastChanges([...owners]);
   }
 
   async settings(): Promise<Unknown> {
     const known = await this.#readSettings();
-    this.#settings = known.values;
+    this.facts.settings = known.values;
     return known.values === null ? known.error.message : undefined;
   }
 
@@ -222,13 +213,13 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
 
   /** Nothing in advance: they are read after the tokens, and may be refused then. */
   async refresh_tokens(): Promise<void> {
-    this.#orphanUse = orphanUse(await this.#describe());
+    this.facts.orphanUse = orphanUse(await this.#describe());
   }
 
   async token_storage(): Promise<Unknown> {
     const { dialect, tokensInClear } = await this.#describe();
     if (dialect !== 'gateway') return undefined;
-    this.#tokensInClear = tokensInClear ?? false;
+    this.facts.tokensInClear = tokensInClear ?? false;
     return tokensInClear === undefined ? 'Only the database shows how a gateway stores tokens' : undefined;
   }
 

@@ -1,6 +1,6 @@
 import type { Finding } from '../../domain/policy/judge.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
-import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
+import { excusable } from '../../domain/policy/subject.ts';
 import type { Rows } from '../../domain/rows.ts';
 import { type Listing, listing } from '../tables/listing.ts';
 import { numberText } from '../tables/text.ts';
@@ -37,7 +37,8 @@ export async function grouped(findings: Rows<Finding>, by: Grouping): Promise<Gr
 function nameOf({ rule, severity, subject }: Finding, by: Grouping): string {
   if (by === 'rule') return rule;
   if (by === 'severity') return severity;
-  const name = by === 'user' ? ownerOf(subject)?.username : applicationOf(subject)?.name;
+  const { user, application } = excusable(subject);
+  const name = by === 'user' ? user?.username : application?.name;
   return name ?? '(none)';
 }
 

@@ -2,7 +2,7 @@ import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
-import { ownerOf } from '../../domain/policy/subject.ts';
+import { excusable } from '../../domain/policy/subject.ts';
 import { html, PAGE_END, pageStart } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
 import { type AuditedTarget, policyText } from './audit-origin.ts';
@@ -149,7 +149,7 @@ class Owners {
   readonly #counts = new Map<string, Record<Severity, number>>();
 
   add({ severity, subject }: Finding): void {
-    const owner = ownerOf(subject);
+    const owner = excusable(subject).user;
     if (owner === null) return;
     let counts = this.#counts.get(owner.username);
     if (counts === undefined) {

@@ -3,9 +3,8 @@ import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts'
 import type { RuleName } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import {
-  applicationOf,
   type ExceptionReference,
-  ownerOf,
+  excusable,
   type Purpose,
   type Subject,
   subjectKey,
@@ -146,8 +145,8 @@ export function findingListing(
         csv: ({ subject }) => subjectKey(subject),
         whole: true,
       },
-      { name: 'user', cell: ({ subject }) => ownerOf(subject)?.username ?? '', whole: true },
-      { name: 'application', cell: ({ subject }) => applicationOf(subject)?.name ?? '', only: 'csv' },
+      { name: 'user', cell: ({ subject }) => excusable(subject).user?.username ?? '', whole: true },
+      { name: 'application', cell: ({ subject }) => excusable(subject).application?.name ?? '', only: 'csv' },
       { name: 'finding', cell: ({ message }) => message, narrow: 'below' },
       ...['id', 'scope', 'created', 'expires', 'last_used', 'description'].map((name) => ({
         ...ofToken(name),
@@ -167,11 +166,15 @@ export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<
       { name: 'subject', cell: ({ subject }) => subjectName(subject), whole: true },
       {
         name: 'user',
-        cell: ({ subject }) => ownerOf(subject)?.username ?? '',
+        cell: ({ subject }) => excusable(subject).user?.username ?? '',
         only: 'unlessEmpty',
         whole: true,
       },
-      { name: 'application', cell: ({ subject }) => applicationOf(subject)?.name ?? '', only: 'unlessEmpty' },
+      {
+        name: 'application',
+        cell: ({ subject }) => excusable(subject).application?.name ?? '',
+        only: 'unlessEmpty',
+      },
       ...['scope', 'created', 'expires', 'last_used'].map((name) => ({
         ...ofToken(name),
         only: 'unlessEmpty' as const,

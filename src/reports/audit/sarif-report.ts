@@ -1,5 +1,5 @@
 import { incompleteText } from '../../domain/claims.ts';
-import { type Audit, type Finding, type FixedFinding, findingKey } from '../../domain/policy/judge.ts';
+import type { Audit, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey, subjectName } from '../../domain/policy/subject.ts';
@@ -122,43 +122,33 @@ function markdown(help: RuleHelp): string {
 }
 
 function resultOf(finding: Finding): object {
-  const { rule, severity, subject, message } = finding;
-  return {
-    ruleId: rule,
-    ruleIndex: ruleNames.indexOf(rule),
-    level: levels[severity],
-    message: { text: `${capital(subjectName(subject))}: ${message}` },
-    locations: [
-      {
-        // Dashboards only show a result that has a location in a file.
-        physicalLocation: {
-          artifactLocation: { uri: pathOf(subject), uriBaseId: BASE },
-          region: { startLine: 1 },
-        },
-        logicalLocations: [
-          { name: subjectName(subject), fullyQualifiedName: subjectKey(subject), kind: 'resource' },
-        ],
-      },
-    ],
-    partialFingerprints: { 'tokenctlFinding/v1': findingKey(finding) },
-    properties: { severity },
-  };
+  const { subject, message } = finding;
+  const name = subjectName(subject);
+  return result(finding, { name, key: subjectKey(subject), uri: pathOf(subject), message });
 }
 
-function fixedResult({ rule, severity, key }: FixedFinding): object {
+function fixedResult(finding: FixedFinding): object {
+  const { key } = finding;
   const [kind, id] = key.split(':');
   const resource = { token: 'tokens', application: 'applications', user: 'users' }[kind ?? ''];
   const uri = resource === undefined ? 'api/v2/tokens/' : `api/v2/${resource}/${id}/`;
+  return { ...result(finding, { name: key, key, uri, message: FIXED }), baselineState: 'absent' };
+}
+
+function result(
+  { rule, severity }: Pick<Finding, 'rule' | 'severity'>,
+  { name, key, uri, message }: Readonly<Record<'name' | 'key' | 'uri' | 'message', string>>,
+): object {
   return {
     ruleId: rule,
     ruleIndex: ruleNames.indexOf(rule),
     level: levels[severity],
-    baselineState: 'absent',
-    message: { text: `${capital(key)}: ${FIXED}` },
+    message: { text: `${capital(name)}: ${message}` },
     locations: [
       {
+        // Dashboards only show a result that has a location in a file.
         physicalLocation: { artifactLocation: { uri, uriBaseId: BASE }, region: { startLine: 1 } },
-        logicalLocations: [{ name: key, fullyQualifiedName: key, kind: 'resource' }],
+        logicalLocations: [{ name, fullyQualifiedName: key, kind: 'resource' }],
       },
     ],
     partialFingerprints: { 'tokenctlFinding/v1': `${rule} ${key}` },
