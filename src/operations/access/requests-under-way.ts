@@ -115,14 +115,11 @@ function transactionText({ pid, program, seconds }: OpenTransaction): string {
 }
 
 /** An earlier request can create access until this time (RFC 3339). */
-function unlistedRequests(until: string, place: Pick<TargetDescription, 'context'>): AccessPath {
+function unlistedRequests(until: string, { context }: Pick<TargetDescription, 'context'>): AccessPath {
   const how =
     'A request that the server received before can still create a token. A controller ends requests after two minutes by default.';
-  return uncheckedPath('requests', how, { until, remedy: secondLook(until, place) });
-}
-
-function secondLook(until: string, { context }: Pick<TargetDescription, 'context'>): string {
-  return `Run the same command again after ${untilText(until)}, or \`tokenctl incident status --wait --context ${shellWord(context)}\` for a lockdown.`;
+  const remedy = `Run the same command again after ${untilText(until)}, or \`tokenctl incident status --wait --context ${shellWord(context)}\` for a lockdown.`;
+  return uncheckedPath('requests', how, { until, remedy });
 }
 
 /**

@@ -71,7 +71,8 @@ export interface HeldEntries {
  */
 export async function heldEntries(log: Pick<AuditLog, 'entries'>, before: Date): Promise<HeldEntries | null> {
   const isOlder = ({ loggedAt }: { readonly loggedAt: string }) => Date.parse(loggedAt) < before.getTime();
-  const all = await allIncidents(log);
+  const { all: histories } = await readIncidentHistories(log);
+  const all = [...histories.values()].flatMap(({ incidents }) => incidents);
   const leases = (await readAllLeases(log)).filter((lease) => isOpen(lease) && isOlder(lease));
   const since = [neededSince(all), ...leases.map(({ loggedAt }) => loggedAt)]
     .filter((at) => at !== null)
@@ -83,10 +84,6 @@ export async function heldEntries(log: Pick<AuditLog, 'entries'>, before: Date):
     incidents: all.filter((incident) => isHeld(incident) && isOlder(incident)),
     leases,
   };
-}
-
-async function allIncidents(log: Pick<AuditLog, 'entries'>): Promise<readonly Incident[]> {
-  return [...(await readIncidentHistories(log)).all.values()].flatMap((history) => history.incidents);
 }
 
 function notAFile(): TokenctlError {

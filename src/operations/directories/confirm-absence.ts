@@ -139,7 +139,8 @@ function requireListed(
   { name, users, found }: Pick<AskedAfter, 'name' | 'users'> & { readonly found: Found },
 ): void {
   for (const [question, answer] of found) {
-    const other = 'found' in answer ? answer.found.find((each) => isMissingFrom(users, each)) : undefined;
+    const listed = 'found' in answer ? answer.found : [];
+    const other = listed.find((each) => each.disabled === null && !isListed(users, each.id));
     if (other === undefined) continue;
     throw new TokenctlError(
       'target_misbehaved',
@@ -150,10 +151,6 @@ function requireListed(
       },
     );
   }
-}
-
-function isMissingFrom(users: DirectoryUsers, { id, disabled }: DirectoryUser): boolean {
-  return disabled === null && !isListed(users, id);
 }
 
 function isListed(users: DirectoryUsers, id: string): boolean {

@@ -22,7 +22,6 @@ import {
   type StepResult,
 } from '../journal/operation-run.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import type { HeldRole } from '../ports/target-parts.ts';
 import { type KnownUser, usersOf } from '../scope/scope-selection.ts';
 import { notPossible, partOf } from '../scope/target-parts.ts';
 
@@ -116,7 +115,10 @@ function cannot(what: string, { credential }: TargetDescription): TokenctlError 
 async function roleLocks(target: Target, users: readonly KnownUser[], history: IncidentHistory | undefined) {
   const locks: Lock[] = [];
   for (const { id, username } of users) {
-    for (const held of await partOf(target, 'roles').list(id)) locks.push(lockOf({ id, username }, held));
+    for (const { role, name } of await partOf(target, 'roles').list(id)) {
+      const held = { role, before: true, locked: false };
+      locks.push({ what: 'role', name: `${username}: ${name}`, userId: id, ...held });
+    }
   }
   const ids = new Set(users.map(({ id }) => id));
   const found = new Set(locks.map(lockKey));
@@ -125,10 +127,6 @@ async function roleLocks(target: Target, users: readonly KnownUser[], history: I
     .filter(({ lock }) => lock.what === 'role' && ids.has(lock.userId ?? 0) && !found.has(lockKey(lock)))
     .map(({ lock }) => ({ ...lock, before: false, locked: false }));
   return [...locks, ...new Map(taken.map((lock) => [lockKey(lock), lock])).values()];
-}
-
-function lockOf({ id, username }: UserReference, { role, name }: HeldRole): Lock {
-  return { what: 'role', name: `${username}: ${name}`, userId: id, role, before: true, locked: false };
 }
 
 /** The applications that a scope names, or that its users created, unless other users have their tokens. */

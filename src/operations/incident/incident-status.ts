@@ -367,14 +367,13 @@ async function otherPaths(
 function asRecorded(each: AccessPath, until: string | undefined, now: Date): AccessPath {
   if (until === undefined || (each.state !== 'not_checked' && each.until === undefined)) return each;
   if (Date.parse(until) > now.getTime()) return { ...each, until };
-  if (each.state === 'not_checked') return closedPath(each.path, expiredText(until));
+  if (each.state === 'not_checked') {
+    // Only the time shows that these credentials expired.
+    const how = `Access that could not be listed has expired: it could be used until ${untilText(until)} at most.`;
+    return closedPath(each.path, how);
+  }
   const { until: _, ...rest } = each;
   return rest;
-}
-
-/** For credentials that could not be listed, only the time shows that they expired. */
-function expiredText(until: string): string {
-  return `Access that could not be listed has expired: it could be used until ${untilText(until)} at most.`;
 }
 
 /** The users, roles and switches that an incident holds. A running server may not have applied a switch. */

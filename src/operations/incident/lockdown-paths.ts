@@ -36,11 +36,11 @@ export interface LockedAccess {
 export function lockdownPaths(
   options: LockedAccess & { readonly description: TargetDescription },
 ): readonly AccessPath[] {
-  const { scope, measures, description, revocation, local } = options;
+  const { scope, measures, description, revocation, local, settingsLeft: why } = options;
   // A controller refuses the password of a deactivated user.
   const isReset = measures.resetPasswords === true && local.external.length === 0;
   const noPasswords =
-    (measures.basicAuthentication && options.settingsLeft === null) ||
+    (measures.basicAuthentication && why === null) ||
     isReset ||
     (measures.deactivate && scope.kind !== 'applications' && options.usersKept.length === 0);
   const left = (revocation?.accessPaths ?? []).filter(
@@ -57,23 +57,14 @@ export function lockdownPaths(
         ...localPathsLeft(local, description),
         ...(options.usersKept.length > 0 ? [usersKept(options.usersKept)] : []),
         ...(isOfUsers ? [...otherComponents(description), ...gatewayCredentials(description)] : []),
-        ...(measures.lifetimes && options.lifetimes.length === 0 && options.settingsLeft === null
-          ? [lifetimes()]
-          : []),
+        ...(measures.lifetimes && options.lifetimes.length === 0 && why === null ? [lifetimes()] : []),
         ...(options.lifetimes.length > 0 ? applicationLifetimes(description) : []),
       ],
       [],
     ),
-    ...(options.settingsLeft === null ? [] : settingsUnread(measures, options.settingsLeft)),
-    ...(measures.basicAuthentication && options.settingsLeft === null
-      ? delay(description.capabilities.settingsHold)
-      : []),
+    ...(why === null ? [] : wantedSwitches(measures).map((name) => unreadSwitch(name, why))),
+    ...(measures.basicAuthentication && why === null ? delay(description.capabilities.settingsHold) : []),
   ];
-}
-
-/** The switches that are left unchanged because they cannot be read. */
-function settingsUnread(measures: Measures, why: string): readonly AccessPath[] {
-  return wantedSwitches(measures).map((name) => unreadSwitch(name, why));
 }
 
 function application(

@@ -141,12 +141,10 @@ export async function userLocks(
   return {
     locks: users
       .filter((user) => !keeps(user))
-      .map(lockOf)
+      .map(({ id, username, isActive }): Lock => {
+        return { what: 'user', name: username, userId: id, before: isActive, locked: false };
+      })
       .filter((lock) => lock.before === true || history.holdOn(lock) !== null),
     kept: users.filter(keeps).map(({ username }) => username),
   };
-}
-
-function lockOf({ id, username, isActive }: KnownUser): Lock {
-  return { what: 'user', name: username, userId: id, before: isActive, locked: false };
 }

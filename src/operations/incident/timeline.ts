@@ -44,7 +44,8 @@ export interface TimelineOptions {
  */
 export async function timeline(options: TimelineOptions): Promise<readonly TimelineItem[]> {
   const { target, subject } = options;
-  const userId = 'user' in subject ? await idOf(target, subject.user) : null;
+  const ids = 'user' in subject ? (await resolveNames(target, { users: [subject.user] })).userIds : null;
+  const [userId = null] = ids?.values() ?? [];
   const tokens = await tokensOf(target, subject, userId);
   const refresh = await refreshTokensOf(options, userId);
   const meant: Meant =
@@ -68,11 +69,6 @@ export async function timeline(options: TimelineOptions): Promise<readonly Timel
   ];
   const { since, until } = options;
   return items.filter(({ at }) => at >= since && at < until).sort((a, b) => a.at.getTime() - b.at.getTime());
-}
-
-async function idOf(target: Target, user: string): Promise<number | null> {
-  const { userIds } = await resolveNames(target, { users: [user] });
-  return userIds?.get(user) ?? null;
 }
 
 /** The token, or the user by id, and by name for entries without ids. */

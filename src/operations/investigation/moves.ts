@@ -40,7 +40,8 @@ export async function withMoves(
   };
   const all: InvestigationItem[] = [];
   for (const item of items) {
-    const moves = item.act === 'changed' && isStillThere(item) ? item.changes.filter(isMove) : [];
+    const changes = item.act === 'changed' && isStillThere(item) ? item.changes : [];
+    const moves = changes.filter((change) => Object.hasOwn(PLACES, change.field) && isLeft(change));
     const found: ItemFinding[] = [];
     for (const each of moves)
       found.push({ rule: 'moved', severity: 'high', message: await moveText(each, holders) });
@@ -72,10 +73,6 @@ export function withoutConsequences(drafts: readonly ItemDraft[]): readonly Item
     const isOfPlace = isInherited({ role, object }) || moved.has(`${object.kind}:${object.id}`);
     return act !== 'removed' || role === null || !isOfPlace || !places.has(`${other?.kind}:${other?.id}`);
   });
-}
-
-function isMove(change: FieldChange): boolean {
-  return Object.hasOwn(PLACES, change.field) && isLeft(change);
 }
 
 /** The users with a role on an object, or on its organization. */

@@ -53,7 +53,10 @@ export async function readCircumstances(
     unread: later.unread,
     of: (draft) => ({
       now: withActivity(draft, existenceOf(draft, { objects, settings, ties, seesAll }), later.deeds),
-      later: laterOf(draft, later.deeds).slice(0, MAX_LATER_OF_ITEM),
+      later: (later.deeds.get(keyOf(draft.object)) ?? [])
+        .filter((deed) => concerns(draft, deed))
+        .slice(0, MAX_LATER_OF_ITEM)
+        .map(laterChange),
       between: (field, first, last) =>
         editsBetween(later.deeds.get(keyOf(draft.object)) ?? [], { field, first, last }),
     }),
@@ -240,11 +243,6 @@ async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promis
 
 function keyOf({ kind, id, name }: Deed['object']): string {
   return kind === 'setting' ? `setting:${name}` : `${kind}:${id}`;
-}
-
-function laterOf(draft: ItemDraft, deeds: ReadonlyMap<string, readonly Deed[]>): LaterChange[] {
-  const about = deeds.get(keyOf(draft.object)) ?? [];
-  return about.filter((deed) => concerns(draft, deed)).map(laterChange);
 }
 
 /** Whether an entry of another user changed the item after a change by the actor. */

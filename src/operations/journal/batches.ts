@@ -225,7 +225,10 @@ export class OutcomeTally {
     this.tried.push(outcome.tokenId);
     if (outcome.result === 'revoked') this.#revoked += 1;
     else if (outcome.result === 'unchanged') this.#unchanged += 1;
-    else this.#failed.push(failedToken(outcome));
+    else {
+      const { tokenId, reason = 'no reason given', refused } = outcome;
+      this.#failed.push({ tokenId, reason, ...(refused && { refused }) });
+    }
     if (outcome.refreshToken !== undefined) this.alongside.push(outcome.refreshToken.id);
     this.#listeners.onOutcome?.(outcome);
     if (this.done % PROGRESS_INTERVAL === 0 || this.done === this.#planned) this.#listeners.onProgress?.();
@@ -248,8 +251,4 @@ export class OutcomeTally {
       notTried: this.notTried,
     };
   }
-}
-
-function failedToken({ tokenId, reason, refused }: Outcome): FailedToken {
-  return { tokenId, reason: reason ?? 'no reason given', ...(refused && { refused }) };
 }

@@ -1,5 +1,4 @@
 import { controllerTime } from '../../domain/clock-difference.ts';
-import type { Entry } from '../ports/audit-log.ts';
 import { type JournalOptions, textOf } from './journal.ts';
 import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
@@ -98,7 +97,8 @@ export async function marksOf(options: NotesOf): Promise<Marks> {
     const at = controllerTime(entry).toISOString();
     const as = markKinds.find((kind) => OPERATIONS[kind].includes(operation));
     const isMarked = as !== undefined && OPERATIONS[as][0] === operation;
-    for (const item of itemsIn(data)) {
+    const items = Array.isArray(data['items']) ? data['items'] : [data['item']];
+    for (const item of items.flatMap((each) => textOf(each) ?? [])) {
       if (as === 'legitimate') marks.legitimate.delete(item);
       else marks.byHand.delete(item);
       if (as === 'by_hand' || as === 'handed_over') marks.handedOver.delete(item);
@@ -109,8 +109,4 @@ export async function marksOf(options: NotesOf): Promise<Marks> {
     }
   }
   return marks;
-}
-
-function itemsIn({ items, item }: Entry['data']): readonly string[] {
-  return (Array.isArray(items) ? items : [item]).flatMap((each) => textOf(each) ?? []);
 }

@@ -142,7 +142,12 @@ function endingOf(
   const common = { lease: lease.id, token, owner: lease.owner.username };
   const ends = (how: LeaseEnding) => ({ ...common, how, why: null });
   const stays = (why: string) => ({ ...common, how: null, why });
-  if (!isMoved && !isLeaseHere(lease, change.description)) return stays(elsewhereText(lease));
+  if (!isMoved && !isLeaseHere(lease, change.description)) {
+    const { address, context } = lease.target;
+    return stays(
+      `It was created at ${address} (context ${context}). A copy of that controller contains the same token`,
+    );
+  }
   if (tokens.length === 0) {
     const unseen = unseenPart(change.description, { users: [lease.owner.username] });
     if (unseen !== null) return stays(unseen);
@@ -164,10 +169,6 @@ function endingOf(
   const { verification, stopped } = report;
   if (verification.result === 'not_checked') return stays(stopped?.message ?? verification.why);
   return ids.every((id) => tried?.has(id)) ? ends('revoked') : stays('It was not tried');
-}
-
-function elsewhereText({ target }: Lease): string {
-  return `It was created at ${target['address']} (context ${target['context']}). A copy of that controller contains the same token`;
 }
 
 /** The error that leases remain, with what to do; undefined if all ended. */

@@ -87,6 +87,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   });
   const named = findings ? undefined : userIds;
   const users = selector.all === true && !findings ? 'all' : [...(named?.values() ?? builder.ownerIds)];
+  // Every token was named by id and listed: the selection means no other tokens.
+  const isSeenById = selector.ids !== undefined && absent.size === 0;
   const plan = builder.build({
     accessPaths: await pathsNotCovered({
       target,
@@ -98,7 +100,7 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
       selection: selectionOf(findings ? { ids: [] } : selector, builder.ownerNames),
     }),
     absentIds: [...absent],
-    notSeen: isSeenById(selector, absent) ? null : unseenPart(description, selector),
+    notSeen: isSeenById ? null : unseenPart(description, selector),
     sessions: reach.sessions
       ? await planSessions(target, ascending(users), { description, now: options.clock.now() })
       : null,
@@ -119,11 +121,6 @@ async function addCodes(
 function inWords(selection: string, rules: readonly string[] | undefined): string {
   if (rules === undefined) return selection;
   return `${selection === EVERY_TOKEN ? 'tokens' : `${selection},`} with the finding ${rules.join(' or ')}`;
-}
-
-/** Whether every token was named by id and listed: the selection then means no other tokens. */
-function isSeenById({ ids }: Selector, absent: ReadonlySet<number>): boolean {
-  return ids !== undefined && absent.size === 0;
 }
 
 function reachOf(options: PlanRevocationOptions, description: TargetDescription): Reach {

@@ -119,7 +119,10 @@ async function compare(target: Target, kind: 'user' | 'application', meant: read
   if (meant.length === 0) return { renamed: [], gone: [], taken: [] };
   const ids = new Set(meant.map(({ id }) => id));
   const names = [...new Set(meant.map(({ name }) => name))];
-  const found = kind === 'user' ? await usersNow(target, [...ids], names) : await applicationsNow(target);
+  const found =
+    kind === 'user'
+      ? await usersNow(target, [...ids], names)
+      : (await target.applications.list()).map(boundApplication);
   const byId = new Map(found.map((each) => [each.id, each]));
   return {
     renamed: meant.flatMap(({ id, name }) => {
@@ -140,10 +143,6 @@ async function usersNow(target: Target, ids: readonly number[], names: readonly 
   const users = await Array.fromAsync(target.users.list({ ids }));
   const named = await Array.fromAsync(target.users.list({ names }));
   return [...users, ...named].map(boundUser);
-}
-
-async function applicationsNow(target: Target): Promise<Bound[]> {
-  return (await target.applications.list()).map(boundApplication);
 }
 
 /** A database restored from a backup issues the same id again. */
