@@ -8,18 +8,21 @@ import { parseVerifier } from '../../domain/note-key.ts';
 import { listRuns, numberSince } from '../audit-log/list-log.ts';
 import { requireIntact } from '../audit-log/verify-log.ts';
 import { type EntrySubject, isAboutSubject } from '../journal/entry-subjects.ts';
-import { isSameController, objectsIn, textOf } from '../journal/journal.ts';
+import { isSameController, listOf, objectOf, objectsIn, textOf } from '../journal/journal.ts';
 import { marksOf } from '../journal/marked-items.ts';
-import { OwnActs } from '../journal/own-acts.ts';
-import { readIncidentHistories, requireIncident } from '../journal/recorded-incidents.ts';
+import { type OwnAct, OwnActs, ownActOf } from '../journal/own-acts.ts';
+import {
+  incidentNotes,
+  type NotesOf,
+  readIncidentHistories,
+  requireIncident,
+} from '../journal/recorded-incidents.ts';
 import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry, LogVerification } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import type { KnownItems } from './case-items.ts';
 import { type Found, foundBy } from './found.ts';
 import { beganWith, type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
-import { provenActs } from './proven-acts.ts';
-import { verifiedItems } from './verified-items.ts';
 
 /** The result that a lockdown recorded in the log when it ended. */
 interface RecordedLockdown {
@@ -165,6 +168,65 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     marks,
     verified: await verifiedItems(notes),
   };
+}
+
+/**
+ * Actions of tokenctl runs on a controller, of any incident, for which investigations have entries without an
+ * actor: the same action on the same object at that time. Empty if the log's chain is broken: an attacker who
+ * can write to it could add their own actions. Reads the log only if there are such entries.
+ * @throws TokenctlError `log_broken` at a line that is no entry, `audit_unavailable`.
+ */
+async function provenActs({
+  log,
+  description,
+  investigations,
+  verify,
+}: {
+  readonly log: AuditLog;
+  readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
+  readonly investigations: readonly Pick<Investigation, 'unattributed'>[];
+  readonly verify: () => Promise<Pick<LogVerification, 'break'>>;
+}): Promise<readonly OwnAct[]> {
+  const entries = investigations.flatMap(({ unattributed }) => unattributed);
+  if (entries.length === 0) return [];
+  const nameOf = ({ kind, id }: { kind: string; id: number | null }) => `${kind}:${id}`;
+  const objects = new Set(entries.map(({ object }) => nameOf(object)));
+  const own = new OwnActs((object) => objects.has(nameOf(object)));
+  const first = new Date(Math.min(...entries.map(({ at }) => Date.parse(at))));
+  for await (const entry of log.entries(await numberSince(log, first))) {
+    if (isSameController(entry.target, description)) own.add(entry);
+  }
+  const found = own.all.filter((act) => entries.some((entry) => ownActOf(entry, [act]) !== null));
+  return found.length === 0 || (await verify()).break !== null ? [] : found;
+}
+
+/**
+ * The items that a cleaning of an incident re-read at its end and found gone, and when (RFC 3339, by the
+ * controller's clock). For items that a later cleaning or undo touched, only its verification counts.
+ * @param options.incident The whole id.
+ * @throws TokenctlError `log_broken`, `audit_unavailable`.
+ */
+async function verifiedItems(options: NotesOf): Promise<ReadonlyMap<string, string>> {
+  const verified = new Map<string, string>();
+  const planned = new Map<string, readonly string[]>();
+  for await (const entry of incidentNotes(options, ['incident.clean', 'incident.clean-undo'])) {
+    const { data, kind, operation, run } = entry;
+    const item = textOf(data['item']);
+    if (item !== undefined) {
+      verified.delete(item);
+    } else if (kind === 'intent') {
+      const items = listOf(objectOf(data['planned'])?.['items']);
+      planned.set(
+        run,
+        items.filter((each) => typeof each === 'string'),
+      );
+    } else if (kind === 'outcome' && operation === 'incident.clean' && Array.isArray(data['left'])) {
+      const left = new Set(data['left']);
+      const at = controllerTime(entry).toISOString();
+      for (const id of planned.get(run) ?? []) if (!left.has(id)) verified.set(id, at);
+    }
+  }
+  return verified;
 }
 
 /** An investigation made before an undo may have found items gone that were restored since. */
