@@ -44,6 +44,11 @@ export function words(text: string): readonly string[] {
 /** Where an integer gets a comma. */
 const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
 
+/** A text with a capital first letter. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** An integer for people, with commas at thousands. `Intl.NumberFormat` would take 10 ms at every command's start. */
 export function numberText(value: number): string {
   return String(value).replace(THOUSANDS, ',');

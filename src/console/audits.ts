@@ -3,7 +3,7 @@ import { policyOf } from '../cli/flags/policy-flags.ts';
 import { incompleteText } from '../domain/claims.ts';
 import type { Baseline, Finding } from '../domain/policy/judge.ts';
 import { ruleNames, rules } from '../domain/policy/policy.ts';
-import { severities } from '../domain/policy/rule.ts';
+import { mostSevereFirst } from '../domain/policy/rule.ts';
 import { excusable, subjectKey } from '../domain/policy/subject.ts';
 import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
 import { trendText, Worst } from '../reports/audit/audit-result.ts';
@@ -157,7 +157,7 @@ class WorstByRule {
   /** Most severe first. */
   all(): Finding[] {
     const kept = [...this.#ofRules.values()].flatMap((worst) => worst.all());
-    return kept.sort((one, other) => severities.indexOf(other.severity) - severities.indexOf(one.severity));
+    return kept.sort(mostSevereFirst);
   }
 }
 

@@ -57,8 +57,8 @@ export interface AccessPath {
 type More = Pick<AccessPath, 'count' | 'until' | 'lifetime' | 'remedy'>;
 
 /** An access path that was read or tested, and is closed. */
-export function closedPath(path: PathName, how: string, more: More = {}): AccessPath {
-  return { path, covered: true, state: 'closed', basis: 'checked', how, ...more };
+export function closedPath(path: PathName, how: string): AccessPath {
+  return { path, covered: true, state: 'closed', basis: 'checked', how };
 }
 
 /** An access path that was read or tested, and is open. */

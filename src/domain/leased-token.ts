@@ -5,6 +5,11 @@ import type { Token, UserReference } from './token.ts';
 /** The precision of a token's creation time differs: microseconds over REST, milliseconds in a database. */
 const SAME_MS = 1000;
 
+/** Whether a token was created when the recorded one was; otherwise it is another one with its id. */
+export function isSameInstant(recorded: string, created: Date): boolean {
+  return Math.abs(Date.parse(recorded) - created.getTime()) < SAME_MS;
+}
+
 export interface LeaseSubject {
   readonly token: Omit<LeasedToken, 'expires'> | null;
   readonly owner: Pick<Lease['owner'], 'id'>;
@@ -19,7 +24,7 @@ export function isTokenOf(
   const areKnown = token.fingerprint !== null && listed.fingerprint !== null;
   if (areKnown && token.fingerprint !== listed.fingerprint) return false;
   const isSameOwner = owner.id === null || listed.user === null || listed.user.id === owner.id;
-  return isSameOwner && Math.abs(listed.created.getTime() - Date.parse(token.created)) < SAME_MS;
+  return isSameOwner && isSameInstant(token.created, listed.created);
 }
 
 /** When a token ends, and why: its stored expiry, or an earlier lease. */

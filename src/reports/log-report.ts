@@ -81,15 +81,6 @@ function countFacts(counts: RunCounts): Fact[] {
   return countNames.filter((name) => counts[name] > 0).map((name) => [names[name], numberText(counts[name])]);
 }
 
-const states: Readonly<Record<RunAccount['state'], string>> = {
-  done: 'done',
-  partly: 'partly done',
-  refused: 'refused: nothing was changed',
-  interrupted: 'interrupted',
-  unfinished: 'unfinished: the log has no outcome',
-  noted: 'noted',
-};
-
 /**
  * A run as a sentence: who did what where, the result, the duration, and the ticket or the reason.
  * @param options.state False omits the result.
@@ -119,6 +110,12 @@ export const shortStates: Readonly<Record<RunAccount['state'], string>> = {
   interrupted: 'interrupted',
   unfinished: 'unfinished',
   noted: 'noted',
+};
+
+const states: typeof shortStates = {
+  ...shortStates,
+  refused: 'refused: nothing was changed',
+  unfinished: 'unfinished: the log has no outcome',
 };
 
 function orderedBy({ user, sudo_user, job, signal_kind: signal }: RunAccount['actor']): string {

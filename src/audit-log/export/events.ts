@@ -1,3 +1,4 @@
+import { capital } from '@tokenctl/common/text.ts';
 import {
   intendedIds,
   listOf,
@@ -120,10 +121,6 @@ function* done(
 function marked(subject: EventSubject, value: unknown): EventSubject {
   const fingerprint = textOf(value);
   return fingerprint === undefined ? subject : { ...subject, fingerprint };
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** The intent to end users' sessions, as one event. */

@@ -2,7 +2,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import type { Visibility } from '../../domain/claims.ts';
 import type { AuditSummary, Finding } from '../../domain/policy/judge.ts';
-import { severities } from '../../domain/policy/rule.ts';
+import { mostSevereFirst } from '../../domain/policy/rule.ts';
 import { patternOf } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { resolveTokenIds } from '../../operations/scope/resolve-names.ts';
@@ -58,7 +58,7 @@ export async function shownTokenFlow(
     openLog: () => runtime.auditLog(),
   });
   const findings = (await Array.fromAsync(audit.findings)).filter(({ subject }) => subject.kind === 'token');
-  findings.sort((one, other) => severities.indexOf(other.severity) - severities.indexOf(one.severity));
+  findings.sort(mostSevereFirst);
   const { notChecked } = audit.summary();
   const { visibility } = await runtime.description();
   await noteLimit(runtime);

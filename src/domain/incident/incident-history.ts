@@ -58,13 +58,12 @@ export class ControllerHolds {
 export class IncidentHistory {
   readonly #incidents = new Map<string, Incident>();
   readonly #address: string;
-  #holds: ControllerHolds;
+  #holds = new ControllerHolds();
   /** The holds that each intent added, by its number. */
   readonly #claimed = new Map<number, readonly string[]>();
 
-  constructor(address = '', holds = new ControllerHolds()) {
+  constructor(address = '') {
     this.#address = address;
-    this.#holds = holds;
   }
 
   get address(): string {

@@ -1,4 +1,4 @@
-import { type Severity, severities } from '../policy/rule.ts';
+import { mostSevereFirst, type Severity } from '../policy/rule.ts';
 import type { ItemDraft } from './collect-items.ts';
 import { isInherited } from './deed.ts';
 import { type FieldVerdict, fieldVerdict } from './field-verdicts.ts';
@@ -235,7 +235,7 @@ export function findingsOn(item: Judged, now: Readonly<Record<string, unknown>> 
       ...{ rule, severity },
       message: typeof message === 'string' ? message : message(item),
     }))
-    .sort((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
+    .sort(mostSevereFirst);
 }
 
 /** Rights of a created user count even without an entry: SQL leaves none. */

@@ -185,6 +185,11 @@ export function atLeast(severity: Severity, threshold: Severity): boolean {
   return severities.indexOf(severity) >= severities.indexOf(threshold);
 }
 
+/** For sorting: the most severe first. */
+export function mostSevereFirst(one: { severity: Severity }, other: { severity: Severity }): number {
+  return severities.indexOf(other.severity) - severities.indexOf(one.severity);
+}
+
 export function zeroBySeverity(): Record<Severity, number> {
   return { low: 0, medium: 0, high: 0, critical: 0 };
 }

@@ -48,7 +48,6 @@ function isReadOfSettings({ purpose, grant }: MissingRight): boolean {
 function checkedCapabilities(target: Target, { capabilities, identity, missingRights }: TargetDescription) {
   const { refreshTokens, authorizationCodes, sessions, passwords, identifies } = target;
   const { isSuperuser, isSystemAuditor } = identity;
-  const may = (purpose: RightsPurpose) => missingRights.every((right) => right.purpose !== purpose);
   return {
     ...capabilities,
     refreshTokens: refreshTokens !== undefined,
@@ -56,7 +55,7 @@ function checkedCapabilities(target: Target, { capabilities, identity, missingRi
     sessions: sessions !== undefined,
     settings:
       identifies === 'by_hash' ? !missingRights.some(isReadOfSettings) : isSuperuser || isSystemAuditor,
-    createTokens: capabilities.changes && may('create'),
+    createTokens: capabilities.changes && missingRights.every(({ purpose }) => purpose !== 'create'),
     ...(passwords && capabilities.changes && isSuperuser && { setPasswords: true as const }),
     identifies,
   };

@@ -1,6 +1,7 @@
+import { isSameInstant } from '../../domain/leased-token.ts';
 import type { ReadTarget } from '../ports/target.ts';
 import { lastUses } from '../sunset/sunset.ts';
-import { isSameInstant, newTokens, requireSides, type Sides } from './plan-migration.ts';
+import { newTokens, requireSides, type Sides } from './plan-migration.ts';
 import type { MigratedToken } from './recorded-migrations.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import { isTokenOf } from '../../domain/leased-token.ts';
+import { isSameInstant, isTokenOf } from '../../domain/leased-token.ts';
 import {
   type ApplicationTwin,
   matchAccounts,
@@ -127,14 +127,6 @@ export async function newTokens(
     return subject !== null && isTokenOf(subject, token);
   };
   return new Map(listed.filter(isSame).map((token) => [token.id, token]));
-}
-
-/** The precision of a token's creation time differs: microseconds over REST, milliseconds in a database. */
-const SAME_MS = 1000;
-
-/** Whether a token is the recorded one, not another one with its id. */
-export function isSameInstant(recorded: string, created: Date): boolean {
-  return Math.abs(Date.parse(recorded) - created.getTime()) < SAME_MS;
 }
 
 async function usersOf({ users }: Target): Promise<SideUsers> {

@@ -1,4 +1,5 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { capital } from '@tokenctl/common/text.ts';
 import type { Bound, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { Application, User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
@@ -91,17 +92,13 @@ export async function namesSince(target: Target, scope: LockdownScope): Promise<
         ? `${kind} ${bound.id} is not the same as before: it was created at a different time.`
         : `The name "${bound.name}" now belongs to ${kind} ${taker.id}, which is not included.`,
     ),
-  ].map(capitalized);
+  ].map(capital);
 }
 
 export function renamedText(kind: 'user' | 'application', renamed: readonly Renamed[]): readonly string[] {
   return renamed.map(({ id, name, now }) =>
-    capitalized(`${kind} ${id}, formerly called "${name}", is now called "${now}".`),
+    capital(`${kind} ${id}, formerly called "${name}", is now called "${now}".`),
   );
-}
-
-function capitalized(text: string): string {
-  return `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}`;
 }
 
 /** As {@link readSince} for all that a lockdown names. */
@@ -163,7 +160,7 @@ function takenError(kind: 'user' | 'application', { bound, now, taker }: Taken):
       ? `${kind} ${bound.id} no longer exists`
       : `${kind} ${bound.id} is now called "${now.name}"`;
   return new TokenctlError('plan_outdated', `${who} ${is}. Nothing was changed`, {
-    hint: `${capitalized(before)}. Check the names with \`tokenctl users list\`, and run the command again with the correct name.`,
+    hint: `${capital(before)}. Check the names with \`tokenctl users list\`, and run the command again with the correct name.`,
     details: { kind, name: bound.name, id: bound.id, now: now?.name ?? null, takenBy: taker?.id ?? null },
   });
 }

@@ -2,7 +2,7 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Visibility } from '../../domain/claims.ts';
 import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
-import { atLeast, type Severity, severities } from '../../domain/policy/rule.ts';
+import { atLeast, mostSevereFirst, type Severity, severities } from '../../domain/policy/rule.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Token } from '../../domain/token.ts';
 import { type Document, documentText, type Line, lines, warning } from '../document.ts';
@@ -157,10 +157,7 @@ async function byRule(findings: Rows<Finding>, shown: number): Promise<readonly 
       if (group.shown.length < shown) group.shown.push(finding);
     }
   });
-  return [...groups.values()].sort(
-    (one, other) =>
-      severities.indexOf(other.severity) - severities.indexOf(one.severity) || other.count - one.count,
-  );
+  return [...groups.values()].sort((one, other) => mostSevereFirst(one, other) || other.count - one.count);
 }
 
 function groupHeading({ rule, severity, count, common }: RuleGroup, screen: Screen): string {
@@ -343,7 +340,7 @@ function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): 
   return ruleNames
     .map((rule) => ({ rule, severity: here?.[rule] ?? policy[rule].severity, count: byRule[rule] ?? 0 }))
     .filter(({ count }) => count > 0)
-    .sort((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity))
+    .sort(mostSevereFirst)
     .map(({ count, rule, severity }) => ({
       columns: [count, rule, { word: severity, tone: severityTones[severity] }],
       depth: 1,
@@ -352,11 +349,6 @@ function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): 
 
 /** The maximum number of findings to sort; more are shown as they arrive. */
 const FEW = 10_000;
-
-/** Most severe first; within a severity, in the order they arrived. */
-function sorted(findings: readonly Finding[]): Finding[] {
-  return findings.toSorted((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
-}
 
 /**
  * Sorts findings by severity, most severe first, if there are up to ten thousand, which are held in memory.
@@ -370,12 +362,12 @@ export function worstFirstWhereFew(findings: Rows<Finding>, few: number = FEW): 
       else {
         held = [...held, ...page];
         if (held.length <= few) continue;
-        yield sorted(held.slice(0, few + 1));
+        yield held.slice(0, few + 1).toSorted(mostSevereFirst);
         yield held.slice(few + 1);
         held = null;
       }
     }
-    if (held !== null) yield sorted(held);
+    if (held !== null) yield held.toSorted(mostSevereFirst);
   }
   return Rows.from(pages());
 }

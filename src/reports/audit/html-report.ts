@@ -1,7 +1,7 @@
 import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
-import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
+import { mostSevereFirst, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { excusable } from '../../domain/policy/subject.ts';
 import { html, PAGE_END, pageStart } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
@@ -88,7 +88,7 @@ ${calendarChart(statistics, now)}
 function ruleTable({ byRule }: AuditSummary, policy: Policy): string {
   const rows = ruleNames
     .filter((name) => (byRule[name] ?? 0) > 0)
-    .sort((a, b) => severities.indexOf(policy[b].severity) - severities.indexOf(policy[a].severity))
+    .sort((a, b) => mostSevereFirst(policy[a], policy[b]))
     .map((name) => {
       const { severity } = policy[name];
       const { finds, remedy } = rules[name].help;

@@ -1,3 +1,4 @@
+import { capital } from '@tokenctl/common/text.ts';
 import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
@@ -175,10 +176,6 @@ function pathOf(subject: Subject): string {
     case 'exception':
       return `policy/${subject.exception.rule}`;
   }
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function line(value: unknown): string {

@@ -13,6 +13,7 @@ import { type Document, lines, section } from '../document.ts';
 import { runSentence } from '../log-report.ts';
 import { countText, secondText } from '../tables/text.ts';
 import { type ChainNode, chainPicture, STOLEN } from './chain-picture.ts';
+import { valueText } from './item-words.ts';
 
 /** The maximum number of lines in the timeline. */
 const MAX_EVENTS = 400;
@@ -109,8 +110,8 @@ function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'changes'
   const named = changes.map(({ field, before, after, hidden }) => {
     if (hidden) return `${field} (not shown)`;
     return before === undefined
-      ? `${field}: ${valueText(after)}`
-      : `${field} changed from ${valueText(before)} to ${valueText(after)}`;
+      ? `${field}: ${valueText(after, MAX_VALUE)}`
+      : `${field} changed from ${valueText(before, MAX_VALUE)} to ${valueText(after, MAX_VALUE)}`;
   });
   return ` (${someOf(named, MAX_FIELDS, '; ')})`;
 }
@@ -124,15 +125,11 @@ export function overText(item: InvestigationItem): string {
     const { field, hidden, after, isDefault } = change;
     if (hidden) return `${field} (not shown)`;
     const back = 'now' in change ? change.now : change.before;
-    const to = isDefault === true ? ' to its default' : back === undefined ? '' : ` to ${valueText(back)}`;
-    return `${field}${to} (it was ${valueText(after)})`;
+    const to =
+      isDefault === true ? ' to its default' : back === undefined ? '' : ` to ${valueText(back, MAX_VALUE)}`;
+    return `${field}${to} (it was ${valueText(after, MAX_VALUE)})`;
   });
   return `restored: ${someOf(named, MAX_FIELDS, '; ')}`;
-}
-
-function valueText(value: unknown): string {
-  const text = JSON.stringify(value ?? null);
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
 }
 
 export function chainParts(nodes: readonly ChainNode[]): Document {

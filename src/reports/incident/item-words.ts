@@ -28,7 +28,7 @@ const MAX_CHANGES = 20;
 const MOST_FIELDS = 5;
 
 /** A recorded value, truncated if it is long. */
-function valueText(value: unknown, most = MAX_VALUE): string {
+export function valueText(value: unknown, most = MAX_VALUE): string {
   const text = JSON.stringify(value ?? null);
   return text.length <= most ? text : `${text.slice(0, most)}…`;
 }
