@@ -56,19 +56,14 @@ export function openPostgresLog(options: PostgresLogOptions): AuditLog {
 }
 
 class PostgresLog implements AuditLog {
-  readonly #open: () => Promise<Database>;
-  readonly #name: string;
-  readonly #clock: Clock;
-  readonly #timeoutMs: number;
+  readonly #options: Required<PostgresLogOptions>;
   readonly #runLocks = new PostgresRunLocks();
   readonly #queue: AppendQueue;
   #database: Promise<Database> | null = null;
 
-  constructor({ open, name, clock, timeoutMs = TIMEOUT_MS }: PostgresLogOptions) {
-    this.#open = open;
-    this.#name = name;
-    this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
+  constructor(options: PostgresLogOptions) {
+    const { name } = options;
+    this.#options = { timeoutMs: TIMEOUT_MS, ...options };
     this.#queue = new AppendQueue({
       name,
       write: (drafts) => this.#bounded((database) => this.#write(database, drafts)),
@@ -86,7 +81,7 @@ class PostgresLog implements AuditLog {
       for (const { bytes, seq = 0 } of page) {
         if (filter?.rejects(bytes) === true) continue;
         const entry = parseEntry(bytes);
-        if (entry === null) throw invalidLine(this.#name, { line: seq });
+        if (entry === null) throw invalidLine(this.#options.name, { line: seq });
         if (filter?.accepts(entry) !== false) yield entry;
       }
     }
@@ -108,7 +103,7 @@ class PostgresLog implements AuditLog {
     try {
       return await this.#bounded((database) => this.#runLocks.lock(database, run));
     } catch (cause) {
-      throw postgresUnavailable(this.#name, 'write', cause);
+      throw postgresUnavailable(this.#options.name, 'write', cause);
     }
   }
 
@@ -140,7 +135,7 @@ class PostgresLog implements AuditLog {
       return await this.#commit(database, drafts);
     } catch (error) {
       if (!isSchemaMissing(error)) throw error;
-      await createAuditSchema(database, this.#timeoutMs);
+      await createAuditSchema(database, this.#options.timeoutMs);
       return await this.#commit(database, drafts);
     }
   }
@@ -148,19 +143,19 @@ class PostgresLog implements AuditLog {
   /** If the connection is lost during the commit, the entries may be stored. The next append re-reads the last row. */
   #commit(database: Database, drafts: readonly EntryDraft[]): Promise<readonly LinkResult[]> {
     return database.transaction(async (transaction) => {
-      await lockForAppend(transaction, this.#timeoutMs);
+      await lockForAppend(transaction, this.#options.timeoutMs);
       const state = this.#stateAfter(await lastRow(transaction));
-      const { links } = linkGroup(drafts, { name: this.#name, state, clock: this.#clock });
+      const { links } = linkGroup(drafts, { name: this.#options.name, state, clock: this.#options.clock });
       await insertLinks(transaction, links);
       return links;
     });
   }
 
   #stateAfter(row: StoredLine | null): ChainState {
-    const state = stateAfter(this.#name, row === null ? null : Buffer.from(row.line));
+    const state = stateAfter(this.#options.name, row === null ? null : Buffer.from(row.line));
     if (row !== null && row.seq !== state.head.size) {
       throw logRefused(
-        this.#name,
+        this.#options.name,
         `row ${row.seq}, its last one, has entry ${state.head.size}`,
         'Run `tokenctl log verify`, leave the table unchanged, and configure another database.',
       );
@@ -177,7 +172,7 @@ class PostgresLog implements AuditLog {
         yield page.map(({ seq, line }) => ({ bytes: Buffer.from(line), isText: true, ended: true, seq }));
       }
     } catch (cause) {
-      throw postgresUnavailable(this.#name, 'read', cause);
+      throw postgresUnavailable(this.#options.name, 'read', cause);
     }
   }
 
@@ -193,11 +188,11 @@ class PostgresLog implements AuditLog {
   }
 
   async #openChecked(): Promise<Database> {
-    const database = await this.#open();
+    const database = await this.#options.open();
     if (database.kind === 'postgresql') return database;
     await database.close();
     throw logRefused(
-      this.#name,
+      this.#options.name,
       'the embedded database does not sync to the disk',
       'Configure PostgreSQL or a file.',
     );
@@ -209,7 +204,7 @@ class PostgresLog implements AuditLog {
       return await this.#bounded(work);
     } catch (cause) {
       if (isSchemaMissing(cause)) return defaultValue;
-      throw postgresUnavailable(this.#name, 'read', cause);
+      throw postgresUnavailable(this.#options.name, 'read', cause);
     }
   }
 
@@ -221,7 +216,10 @@ class PostgresLog implements AuditLog {
       unresponsive?.then((database) => database.close()).catch(() => undefined);
       return new TokenctlError('database_unreachable', 'The database did not respond');
     };
-    return await withTimeout(this.#connected().then(work), { timeoutMs: 3 * this.#timeoutMs, onTimeout });
+    return await withTimeout(this.#connected().then(work), {
+      timeoutMs: 3 * this.#options.timeoutMs,
+      onTimeout,
+    });
   }
 }
 

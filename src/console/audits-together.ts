@@ -1,5 +1,5 @@
 import { ruleNames } from '../domain/policy/policy.ts';
-import { severities } from '../domain/policy/rule.ts';
+import { mostSevereFirst, severities } from '../domain/policy/rule.ts';
 import { type AuditRead, Counts, MAX_OF_RULE } from './audits.ts';
 
 export type AuditsTogether = ReturnType<typeof auditsTogether>;
@@ -52,7 +52,7 @@ export function auditsTogether(audits: readonly AuditAt[]) {
           ...first,
           count: found.reduce((total, { count }) => total + count, 0),
           // A controller's version can make a rule more severe.
-          severity: found.map(({ severity }) => severity).sort(worstFirst)[0] ?? first.severity,
+          severity: found.toSorted(mostSevereFirst)[0]?.severity ?? first.severity,
           owners: Counts.of(found.map(({ owners }) => owners)).most(),
           applications: Counts.of(found.map(({ applications }) => applications)).most(),
         };
@@ -63,13 +63,9 @@ export function auditsTogether(audits: readonly AuditAt[]) {
   };
 }
 
-function worstFirst(one: AuditRead['rules'][number]['severity'], other: typeof one): number {
-  return severities.indexOf(other) - severities.indexOf(one);
-}
-
 /** The most severe findings of each rule and state, sorted as in a single audit. */
 function worstOf<Finding extends AuditRead['findings'][number]>(findings: readonly Finding[]): Finding[] {
-  const sorted = findings.toSorted((one, other) => worstFirst(one.severity, other.severity));
+  const sorted = findings.toSorted(mostSevereFirst);
   const counts = new Map<string, number>();
   return sorted.filter(({ rule, state }) => {
     const key = `${rule} ${state}`;

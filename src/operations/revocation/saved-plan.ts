@@ -153,9 +153,7 @@ const SHOWN_OF_DESCRIPTION = 200;
 
 /** The tokens of a plan. If there are none, the target need not have the part that lists them. */
 async function planned(ids: readonly number[], tokens: () => AsyncIterable<Identity>) {
-  const found: PlannedToken[] = [];
-  if (ids.length > 0) for await (const token of tokens()) found.push(plannedToken(token));
-  return found;
+  return ids.length === 0 ? [] : await Array.fromAsync(tokens(), plannedToken);
 }
 
 function plannedToken({ id, user, application, created, fingerprint, ...token }: Identity): PlannedToken {
@@ -220,18 +218,18 @@ export async function planFromSaved(
     includeOwn: saved.includeOwn,
     reach,
   });
-  const accessTokens = new Expected('access token', saved.accessTokens, sameNames);
-  await accessTokens.each(
+  const accessTokens = await readPlanned(
+    { kind: 'access token', tokens: saved.accessTokens, sameNames },
     (ids) => target.tokens({ ids }),
     (token) => builder.add(token),
   );
-  const refreshTokens = new Expected('refresh token', saved.refreshTokens, sameNames);
-  await refreshTokens.each(
+  const refreshTokens = await readPlanned(
+    { kind: 'refresh token', tokens: saved.refreshTokens, sameNames },
     (ids) => partOf(target, 'refreshTokens').list({ ids, states: UNREVOKED }),
     (token) => builder.addRefreshToken(token),
   );
-  const codes = new Expected('authorization code', saved.authorizationCodes, sameNames);
-  await codes.each(
+  const codes = await readPlanned(
+    { kind: 'authorization code', tokens: saved.authorizationCodes, sameNames },
     (ids) => partOf(target, 'authorizationCodes').list({ ids, state: 'live' }),
     (code) => builder.addAuthorizationCode(code),
   );
@@ -275,41 +273,28 @@ function referenceTo(saved: SavedPlan, gone: SavedPlanReference['gone']): SavedP
   };
 }
 
-/** The tokens of a plan, and their current state. */
-class Expected {
-  readonly #kind: string;
-  readonly #tokens: ReadonlyMap<number, PlannedToken>;
-  readonly #missing: Set<number>;
-  readonly #sameNames: boolean;
-  /** Tokens whose id belongs to another token now, as text. */
-  readonly changed: string[] = [];
-
-  constructor(kind: string, tokens: readonly PlannedToken[], sameNames: boolean) {
-    this.#kind = kind;
-    this.#sameNames = sameNames;
-    this.#tokens = new Map(tokens.map((token) => [token.id, token]));
-    this.#missing = new Set(this.#tokens.keys());
+/**
+ * Reads the tokens of a plan, and calls back for each unchanged one. Reads nothing if none is expected.
+ * @returns The ids of tokens that no longer exist, and, as text, those whose id belongs to another token now.
+ */
+async function readPlanned<Found extends Identity>(
+  { kind, tokens, sameNames }: { kind: string; tokens: readonly PlannedToken[]; sameNames: boolean },
+  read: (ids: readonly number[]) => AsyncIterable<Found>,
+  add: (token: Found) => void,
+): Promise<{ readonly gone: readonly number[]; readonly changed: readonly string[] }> {
+  if (tokens.length === 0) return { gone: [], changed: [] };
+  const byId = new Map(tokens.map((token) => [token.id, token]));
+  const missing = new Set(byId.keys());
+  const changed: string[] = [];
+  for await (const token of read([...byId.keys()])) {
+    missing.delete(token.id);
+    const expected = byId.get(token.id);
+    const found = plannedToken(token);
+    const isNamed = !sameNames || hasSameNames(expected, found);
+    if (expected !== undefined && isSame(expected, found) && isNamed) add(token);
+    else changed.push(`${kind} ${token.id}`);
   }
-
-  get gone(): readonly number[] {
-    return [...this.#missing];
-  }
-
-  /** Calls back for each unchanged token. Reads nothing if none is expected. */
-  async each<Found extends Identity>(
-    read: (ids: readonly number[]) => AsyncIterable<Found>,
-    add: (token: Found) => void,
-  ): Promise<void> {
-    if (this.#tokens.size === 0) return;
-    for await (const token of read([...this.#tokens.keys()])) {
-      this.#missing.delete(token.id);
-      const expected = this.#tokens.get(token.id);
-      const found = plannedToken(token);
-      const isNamed = !this.#sameNames || hasSameNames(expected, found);
-      if (expected !== undefined && isSame(expected, found) && isNamed) add(token);
-      else this.changed.push(`${this.#kind} ${token.id}`);
-    }
-  }
+  return { gone: [...missing], changed };
 }
 
 /** Names may change; the owner's id, the time and the value do not. */

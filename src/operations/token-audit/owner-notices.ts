@@ -73,20 +73,33 @@ export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNotic
   await told.readOn();
   // Mails claimed by a killed run may not have been sent.
   told.release((await log.abandonedIntents()).map(({ seq }) => seq));
-  const due = new DueOwners(told);
+  const due = new Map<string, { expiring: ExpiringToken[]; revoked: RevokedToken[] }>();
+  const dueTo = (owner: string) => {
+    const known = due.get(owner) ?? { expiring: [], revoked: [] };
+    due.set(owner, known);
+    return known;
+  };
+  let [toldBefore, optedOut] = [0, 0];
+  const isNew = (isOut: boolean, key: string) => {
+    if (isOut) optedOut += 1;
+    else if (told.has(key)) toldBefore += 1;
+    else return true;
+    return false;
+  };
   if (thresholds.length > 0) {
     for await (const notice of planNotices({ target, clock, thresholds, log, description })) {
       const owner = notice.token.user?.username;
-      if (owner === undefined) continue;
-      if (isOptedOut(notice.token, optOut, now)) due.optedOut += 1;
-      else due.addExpiring(owner, notice);
+      if (
+        owner !== undefined &&
+        isNew(isOptedOut(notice.token, optOut, now), expiringKey(expiringFacts(notice)))
+      )
+        dueTo(owner).expiring.push(notice);
     }
   }
   if (rules.revoked) {
     const since = new Date(now.getTime() - rules.revokedWithin);
     for await (const { owner, token } of revokedSince(log, { since, description })) {
-      if (isOwnerOptedOut(owner, optOut, now)) due.optedOut += 1;
-      else due.addRevoked(owner, token);
+      if (isNew(isOwnerOptedOut(owner, optOut, now), revokedKey(token.id))) dueTo(owner).revoked.push(token);
     }
   }
   const { digests, unreachable } = await addressed(due, { target, rules });
@@ -94,50 +107,26 @@ export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNotic
     digests: digests.slice(0, rules.atMost),
     unreachable,
     later: Math.max(0, digests.length - rules.atMost),
-    toldBefore: due.toldBefore,
-    optedOut: due.optedOut,
+    toldBefore,
+    optedOut,
   };
 }
 
-class DueOwners {
-  readonly byOwner = new Map<string, { expiring: ExpiringToken[]; revoked: RevokedToken[] }>();
-  readonly #told: ToldOwners;
-  toldBefore = 0;
-  optedOut = 0;
-
-  constructor(told: ToldOwners) {
-    this.#told = told;
-  }
-
-  addExpiring(owner: string, notice: ExpiringToken): void {
-    if (this.#told.has(expiringKey(expiringFacts(notice)))) this.toldBefore += 1;
-    else this.#of(owner).expiring.push(notice);
-  }
-
-  addRevoked(owner: string, token: RevokedToken): void {
-    if (this.#told.has(revokedKey(token.id))) this.toldBefore += 1;
-    else this.#of(owner).revoked.push(token);
-  }
-
-  #of(owner: string) {
-    const known = this.byOwner.get(owner) ?? { expiring: [], revoked: [] };
-    this.byOwner.set(owner, known);
-    return known;
-  }
-}
+/** What is due, by owner. */
+type DueOwners = ReadonlyMap<string, Pick<OwnerDigest, 'expiring' | 'revoked'>>;
 
 async function addressed(
-  { byOwner }: DueOwners,
+  due: DueOwners,
   { target, rules }: { target: Target; rules: OwnerNoticeRules },
 ): Promise<{ digests: OwnerDigest[]; unreachable: UnreachableOwner[] }> {
-  const owners = [...byOwner.keys()].sort();
+  const owners = [...due.keys()].sort();
   const found =
     owners.length === 0 ? [] : await target.users.contacts(owners, Object.keys(rules.organizations));
   const contacts = new Map(found.map((each) => [each.username, each]));
   const digests: OwnerDigest[] = [];
   const unreachable: UnreachableOwner[] = [];
   for (const owner of owners) {
-    const { expiring = [], revoked = [] } = byOwner.get(owner) ?? {};
+    const { expiring = [], revoked = [] } = due.get(owner) ?? {};
     const contact = contacts.get(owner);
     const address = contact?.email ?? '';
     const tokens = expiring.length + revoked.length;

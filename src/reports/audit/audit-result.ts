@@ -1,5 +1,4 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
-import type { Visibility } from '../../domain/claims.ts';
 import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { atLeast, mostSevereFirst, type Severity, severities } from '../../domain/policy/rule.ts';
@@ -10,9 +9,15 @@ import { type Report, report, type Streamed } from '../result.ts';
 import { csvLines } from '../tables/listing.ts';
 import { countText, numberText, onScreen, printable, type Screen } from '../tables/text.ts';
 import type { ListedToken } from '../tables/token-view.ts';
-import { type AuditedTarget, type AuditOriginJson, auditOrigin } from './audit-origin.ts';
+import { type AuditedTarget, auditOrigin } from './audit-origin.ts';
 import { type Group, type Grouping, grouped, groupListing } from './groups.ts';
-import { type AuditJson, findingListing, ruleListing, severityTones } from './json-report.ts';
+import {
+  type AuditFrameJson,
+  type AuditJson,
+  findingListing,
+  ruleListing,
+  severityTones,
+} from './json-report.ts';
 
 export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
 
@@ -207,19 +212,15 @@ export function firstOf(
 }
 
 /** What `tokens audit` prints with `--json --summary`, and for a report that was written to a file. */
-export interface AuditSummaryJson extends AuditSummary {
-  readonly origin: AuditOriginJson;
-  readonly visibility: Visibility;
+export interface AuditSummaryJson extends AuditFrameJson {
   /** The file of --output. */
   readonly output?: string | undefined;
 }
 
 /** What `tokens audit` prints with `--json --group-by`. */
-export interface AuditGroupsJson extends AuditSummary {
+export interface AuditGroupsJson extends AuditFrameJson {
   readonly groupBy: Grouping;
   readonly groups: readonly Group[];
-  readonly origin: AuditOriginJson;
-  readonly visibility: Visibility;
 }
 
 /** Only an audit's counts, as a command's result. The findings are read for it, but not stored. */

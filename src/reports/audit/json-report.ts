@@ -16,11 +16,15 @@ import { printable, type Tone } from '../tables/text.ts';
 import { type TokenJson, tokenColumn, tokenToJson } from '../tables/token-view.ts';
 import { type AuditedTarget, type AuditOriginJson, auditOrigin } from './audit-origin.ts';
 
-/** What `tokens audit` prints with `--json`. */
-export interface AuditJson extends AuditSummary {
+/** The counts of an audit, where it comes from, and what the account sees. */
+export interface AuditFrameJson extends AuditSummary {
   readonly origin: AuditOriginJson;
-  readonly findings: readonly FindingJson[];
   readonly visibility: Visibility;
+}
+
+/** What `tokens audit` prints with `--json`. */
+export interface AuditJson extends AuditFrameJson {
+  readonly findings: readonly FindingJson[];
 }
 
 type FindingJson = VerdictJson & SubjectJson;
