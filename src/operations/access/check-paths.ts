@@ -20,6 +20,7 @@ import type { AuthenticationSettings } from '../ports/target-parts.ts';
 import { knownSettings, readRefreshLifetime } from '../scope/known-settings.ts';
 import { readUsers, selectorOf, usersOf } from '../scope/scope-selection.ts';
 import { partOf } from '../scope/target-parts.ts';
+import { countSessions } from '../scope/user-sessions.ts';
 import { cachedSessions, cookieExpiry } from './cached-sessions.ts';
 import { codeLifetime, missingSessionRights } from './not-covered.ts';
 import { probeToken } from './probe-token.ts';
@@ -192,19 +193,15 @@ async function sessions(
   { target, description, now, latestSession = null, sessionsUntil }: Omit<Checks, 'ownTokens'>,
   scope: LockdownScope,
 ): Promise<AccessPath> {
-  const userIds = scope.kind === 'all' ? null : (await usersOf(scope, target)).map(({ id }) => id);
-  let left = 0;
-  if (userIds === null)
-    for await (const _session of partOf(target, 'sessions').list({ all: true })) left += 1;
-  else if (userIds.length > 0)
-    for await (const _session of partOf(target, 'sessions').list({ userIds })) left += 1;
+  const userIds = scope.kind === 'all' ? 'all' : (await usersOf(scope, target)).map(({ id }) => id);
+  const left = await countSessions(target, userIds);
   if (left === 0) {
-    const users = scope.kind === 'all' ? await readUsers(target, {}) : await usersOf(scope, target);
+    const users = await usersOf(scope, target);
     const cached = await cachedSessions(target, {
       description,
       now,
       latestExpiry: latestSession,
-      userIds: users.some(({ isActive }) => isActive) ? (userIds ?? 'all') : users.map(({ id }) => id),
+      userIds: users.some(({ isActive }) => isActive) ? userIds : users.map(({ id }) => id),
       recorded: sessionsUntil,
     });
     if (cached !== null) return cached;

@@ -19,8 +19,7 @@ export async function ownToken(
   if (credential !== 'token') return null;
   const ids = await target.ownTokenIds();
   if (ids.length === 0) return null;
-  const found: { readonly id: number; readonly expires: Date }[] = [];
-  for await (const { id, expires } of target.tokens({ ids })) found.push({ id, expires });
+  const found = await Array.fromAsync(target.tokens({ ids }), ({ id, expires }) => ({ id, expires }));
   const ascending = found.toSorted((one, other) => one.expires.getTime() - other.expires.getTime());
   const [first, last] = [ascending[0], ascending.at(-1)];
   if (first === undefined || last === undefined) return null;

@@ -75,21 +75,17 @@ export async function timeline(options: TimelineOptions): Promise<readonly Timel
 type Meant = { readonly tokenId: number } | (EntrySubject & { readonly name: string });
 
 async function tokensOf(target: Target, subject: TimelineSubject, userId: number | null): Promise<Token[]> {
-  const tokens: Token[] = [];
   const selector =
     'user' in subject
       ? { users: [subject.user], ...(userId !== null && { userIds: [userId] }) }
       : { ids: [subject.tokenId] };
-  for await (const token of target.tokens(selector)) tokens.push(token);
-  return tokens;
+  return await Array.fromAsync(target.tokens(selector));
 }
 
 async function refreshTokensOf({ target, subject }: TimelineOptions, userId: number | null) {
-  const tokens: RefreshToken[] = [];
-  if (!target.refreshTokens || !('user' in subject)) return tokens;
+  if (!target.refreshTokens || !('user' in subject)) return [];
   const selector = { users: [subject.user], ...(userId !== null && { userIds: [userId] }) };
-  for await (const token of target.refreshTokens.list(selector)) tokens.push(token);
-  return tokens;
+  return await Array.fromAsync(target.refreshTokens.list(selector));
 }
 
 /** The entries that name the user or the token, with their outcomes; and this tool's own uses. */

@@ -11,8 +11,15 @@ import type { UserSelector } from '../ports/target-parts.ts';
  */
 export async function usersOf(scope: LockdownScope, target: Target): Promise<readonly KnownUser[]> {
   if (scope.kind === 'applications') return [];
-  const users = await readUsers(target, scope.kind === 'users' ? namedBy(scope) : {});
-  return users.filter((user) => isMeant(user, scope));
+  if (scope.kind === 'users') {
+    const { names, bound } = scope;
+    return await readUsers(target, bound === undefined ? { names } : { ids: bound.map(({ id }) => id) });
+  }
+  const users = await readUsers(target, {});
+  if (scope.kind === 'all') return users;
+  return users.filter(({ externalAccount }) =>
+    scope.provider === 'any' ? externalAccount !== null : externalAccount === scope.provider,
+  );
 }
 
 /** The tokens that a scope currently covers; null if it covers no user. Throws as {@link usersOf}. */
@@ -38,15 +45,6 @@ export function selectorOfUsers(users: readonly UserReference[]): Selector | nul
   return { users: users.map(({ username }) => username), userIds: users.map(({ id }) => id) };
 }
 
-function namedBy({ names, bound }: LockdownScope & { readonly kind: 'users' }): UserSelector {
-  return bound === undefined ? { names } : { ids: bound.map(({ id }) => id) };
-}
-
-function isMeant({ externalAccount }: Pick<User, 'externalAccount'>, scope: LockdownScope): boolean {
-  if (scope.kind !== 'identity_provider') return true;
-  return scope.provider === 'any' ? externalAccount !== null : externalAccount === scope.provider;
-}
-
 export type KnownUser = User & { readonly isActive: boolean };
 
 /**
@@ -55,8 +53,7 @@ export type KnownUser = User & { readonly isActive: boolean };
  * @throws TokenctlError whatever the target throws.
  */
 export async function readUsers(target: Target, selector: UserSelector): Promise<readonly KnownUser[]> {
-  const users: User[] = [];
-  for await (const user of target.users.list(selector)) users.push(user);
+  const users = await Array.fromAsync(target.users.list(selector));
   const inactive = new Set<number>();
   if (users.some(({ isActive }) => isActive === null)) {
     for await (const { id } of target.users.list({ ...selector, inactive: true })) inactive.add(id);

@@ -181,9 +181,9 @@ export async function sessionsAfter(
   planned: PlannedSessions,
   ending: Ending | null,
 ): Promise<EndedSessions> {
-  const { started } = work;
-  const { description } = work.change;
-  const read = await verifySessions(work, planned);
+  const { started, change } = work;
+  const { description } = change;
+  const read = await countByAge(work, planned);
   const { userIds } = planned;
   const latestExpiry = ending?.latestExpiry ?? null;
   const unseen =
@@ -194,22 +194,19 @@ export async function sessionsAfter(
 }
 
 /** Counts the sessions from before the start of the work, and those since. If that fails, the work stops. */
-async function verifySessions(work: OperationRun, { userIds }: PlannedSessions) {
-  if (work.shouldStop) return { stillAlive: null, begunSince: null };
+async function countByAge(work: OperationRun, { userIds }: PlannedSessions) {
+  const unknown = { stillAlive: null, begunSince: null };
+  if (work.shouldStop) return unknown;
+  let [stillAlive, begunSince] = [0, 0];
   try {
-    return await countByAge(work.target, userIds, work.started);
+    for await (const { created } of sessionsOf(work.target, userIds)) {
+      if (created !== null && created > work.started) begunSince += 1;
+      else stillAlive += 1;
+    }
+    return { stillAlive, begunSince };
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     work.stop(error);
-    return { stillAlive: null, begunSince: null };
+    return unknown;
   }
-}
-
-async function countByAge(target: Target, userIds: PlannedSessions['userIds'], started: Date) {
-  let [stillAlive, begunSince] = [0, 0];
-  for await (const { created } of sessionsOf(target, userIds)) {
-    if (created !== null && created > started) begunSince += 1;
-    else stillAlive += 1;
-  }
-  return { stillAlive, begunSince };
 }

@@ -38,7 +38,7 @@ export async function* listUsers(options: ListUsersOptions): AsyncIterable<Liste
   const { target, users, inactive, superuser, external } = options;
   const named = users && (await resolveSelection(target, { users })).selector.users;
   const selector = { ...(named && { names: named }), ...(inactive === true && { inactive: true as const }) };
-  const counts = options.countTokens === true ? await tokensByUser(target) : null;
+  const counts = options.countTokens === true ? await countTokensBy(target, 'user') : null;
   let deactivated: ReadonlySet<number> | null | undefined;
   for await (const user of target.users.list(selector)) {
     if ((superuser === true && !user.isSuperuser) || (external === true && user.externalAccount === null))
@@ -65,10 +65,11 @@ async function deactivatedIds(target: Target, names: readonly string[] | undefin
   }
 }
 
-async function tokensByUser(target: Target): Promise<Map<number, number>> {
+/** The number of access tokens by the id of their user or application. */
+async function countTokensBy(target: Target, what: 'user' | 'application'): Promise<Map<number, number>> {
   const counts = new Map<number, number>();
   await target.tokens({ all: true }).each((page) => {
-    for (const { user } of page) if (user !== null) counts.set(user.id, (counts.get(user.id) ?? 0) + 1);
+    for (const { [what]: of } of page) if (of !== null) counts.set(of.id, (counts.get(of.id) ?? 0) + 1);
   });
   return counts;
 }
@@ -88,11 +89,7 @@ export async function listApplications(options: {
   const names = applications && (await resolveSelection(target, { applications })).selector.applications;
   const found = (await target.applications.list(names)).toSorted((one, other) => one.id - other.id);
   if (options.countTokens !== true) return found;
-  const counts = new Map<number, number>();
-  await target.tokens({ all: true }).each((page) => {
-    for (const { application } of page)
-      if (application !== null) counts.set(application.id, (counts.get(application.id) ?? 0) + 1);
-  });
+  const counts = await countTokensBy(target, 'application');
   return found.map((each) => ({ ...each, accessTokens: counts.get(each.id) ?? 0 }));
 }
 
