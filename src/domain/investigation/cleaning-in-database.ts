@@ -1,6 +1,7 @@
 import { words } from '@tokenctl/common/text.ts';
 import type { CleaningAct, CleaningObject } from './cleaning.ts';
-import type { FieldChange, InvestigationItem } from './investigation.ts';
+import type { InvestigationItem } from './investigation.ts';
+import { TEMPLATES } from './kinds.ts';
 
 /** Why an action needs the REST API, as a sentence. */
 interface Refused {
@@ -43,11 +44,7 @@ export const DATABASE_FIELDS: Readonly<Record<string, readonly string[]>> = {
  */
 const SWITCHES = { user: 'is_active', schedule: 'enabled', host: 'enabled' } as const;
 
-/** Templates of all kinds: their links are in the same tables. */
-const TEMPLATES: ReadonlySet<string> = new Set([
-  ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
-]);
-/** Links that are plain rows, by the kinds whose tables are known. */
+/** Links that are plain rows, by the kinds whose tables are known. Those of templates are in the same tables. */
 const DATABASE_LINKS: Readonly<Record<string, ReadonlySet<string>>> = {
   credentials: TEMPLATES,
   notification_templates_started: TEMPLATES,
@@ -74,7 +71,7 @@ export function inDatabase(
     case 'cancel':
       return { why: 'Only the controller itself can stop running jobs.' };
     case 'disassociate':
-      return act.link === 'role' ? roleRemoval(act) : linkRemoval(act);
+      return removal(act);
     case 'restore':
       return restoring(item, act);
     case 'enable':
@@ -105,17 +102,12 @@ function isSwitchable(kind: string): kind is keyof typeof SWITCHES {
   return Object.hasOwn(SWITCHES, kind);
 }
 
-type Tied = Extract<CleaningAct, { readonly link: string }>;
-
-function roleRemoval(act: Tied): CleaningAct | Refused {
-  return act.other.kind === 'user'
-    ? act
-    : { why: "The controller recalculates the permissions of the team's members." };
-}
-
-function linkRemoval(act: Tied): CleaningAct | Refused {
-  return DATABASE_LINKS[act.link]?.has(act.object.kind) === true
-    ? act
+function removal(act: Extract<CleaningAct, { readonly link: string }>): CleaningAct | Refused {
+  const { object, other, link } = act;
+  const isKnown = link === 'role' ? other.kind === 'user' : DATABASE_LINKS[link]?.has(object.kind) === true;
+  if (isKnown) return act;
+  return link === 'role'
+    ? { why: "The controller recalculates the permissions of the team's members." }
     : { why: 'How this link is stored is not known.' };
 }
 
@@ -135,8 +127,9 @@ function restoring(
   }
   const other = fields.find(({ field }) => !isColumn(object, field));
   if (other !== undefined) return notAColumn(object, other.field);
-  const webhook = changes.find(({ field }) => field === 'webhook_service');
-  if (fields.some(({ field }) => field === 'webhook_service') && turnsOn(webhook, act.to)) {
+  const webhook = changes.find(({ field }) => field === 'webhook_service')?.[act.to];
+  const isTurnedOn = webhook !== '' && webhook !== null;
+  if (fields.some(({ field }) => field === 'webhook_service') && isTurnedOn) {
     return { why: 'The controller generates webhook keys.' };
   }
   return survey === null || TEMPLATES.has(object.kind) ? act : { why: 'It has a survey.' };
@@ -148,8 +141,4 @@ function notAColumn({ kind }: CleaningObject, field: string): Refused {
 
 function isColumn({ kind }: CleaningObject, field: string): boolean {
   return DATABASE_FIELDS[kind]?.includes(field) === true;
-}
-
-function turnsOn(change: FieldChange | undefined, to: 'before' | 'after'): boolean {
-  return change?.[to] !== '' && change?.[to] !== null;
 }

@@ -263,3 +263,8 @@ export function linkPath(link: string, { kind, id }: { kind: string; id: number 
   const path = objectPath(kind, id);
   return path === null || !LINKS.has(link) ? null : `${path}${link}/`;
 }
+
+/** The kinds of objects that launch jobs. */
+export const TEMPLATES: ReadonlySet<string> = new Set([
+  ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
+]);

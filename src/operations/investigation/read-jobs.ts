@@ -2,6 +2,7 @@ import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import { type ItemDraft, objectText, UNRECORDED_WAY_IN } from '../../domain/investigation/collect-items.ts';
 import { fieldVerdict } from '../../domain/investigation/field-verdicts.ts';
 import type { Actor, InvestigationItem, JobFacts } from '../../domain/investigation/investigation.ts';
+import { TEMPLATES } from '../../domain/investigation/kinds.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import type { Evidence, JobRecord, Window } from '../ports/evidence.ts';
 import type { FollowedChain } from './follow-chain.ts';
@@ -11,11 +12,6 @@ const MAX_JOBS = 5000;
 
 /** The states of unfinished jobs. */
 const RUNNING: ReadonlySet<string> = new Set(['new', 'pending', 'waiting', 'running']);
-
-/** Kinds of objects that launch jobs. */
-const TEMPLATES: ReadonlySet<string> = new Set([
-  ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
-]);
 
 interface RanItems {
   readonly items: readonly InvestigationItem[];

@@ -17,11 +17,11 @@ import { STOLEN } from './chain-picture.ts';
 import { endedCounts } from './ended-counts.ts';
 import { chainParts, overText, timeline } from './incident-timeline.ts';
 import { outText } from './intruder-out.ts';
-import { notReadText } from './item-words.ts';
+import { MAX_ITEMS, notReadText } from './item-words.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { oldPasswords } from './old-passwords.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
-import { isAct, MAX_ITEMS, whatHappened, whatTheyDid, withTitle } from './what-happened.ts';
+import { isAct, whatHappened, whatTheyDid, withTitle } from './what-happened.ts';
 import { chainOf, notInvestigated, remainingTexts, subjectText, whatRemains } from './what-remains.ts';
 
 const MAX_UNATTRIBUTED = 20;

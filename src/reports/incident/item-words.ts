@@ -19,6 +19,8 @@ import { type OwnAct, ownActOf } from '../../operations/journal/own-acts.ts';
 import { type Facts, facts } from '../document.ts';
 import { countText, numberText, secondText, type Tone } from '../tables/text.ts';
 
+/** The maximum number of lines in a list of a report. */
+export const MAX_ITEMS = 200;
 /** The maximum length of a value in a line, and in an item's details. */
 const MAX_VALUE = 100;
 const MAX_DETAIL = 300;

@@ -3,12 +3,10 @@ import type { IncidentReport } from '../../operations/incident/gather-report.ts'
 import type { OwnWork } from '../../operations/incident/own-work.ts';
 import { type Document, lines, list, section } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';
+import { MAX_ITEMS } from './item-words.ts';
 
 /** The heading of the owner's work. */
 export const OWN_WORK = "Not the intruder's";
-
-/** The maximum number of lines in each list. */
-const MAX_ITEMS = 200;
 
 /** What the account's owner did, by marks or by the start of the theft; empty if there is none. */
 export function ownWorkParts({ own, began }: IncidentReport): Document {

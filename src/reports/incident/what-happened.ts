@@ -11,12 +11,9 @@ import type { IncidentReport } from '../../operations/incident/gather-report.ts'
 import { type Document, lines, list } from '../document.ts';
 import { countText, secondText } from '../tables/text.ts';
 import { byRisk } from './incident-timeline.ts';
-import { foundText } from './item-words.ts';
+import { foundText, MAX_ITEMS } from './item-words.ts';
 import { OWN_WORK } from './own-work.ts';
 import { isSerious, notInvestigated, subjectText } from './what-remains.ts';
-
-/** The maximum number of lines in a list of a report. */
-export const MAX_ITEMS = 200;
 
 /** What the accounts did according to the investigations, the most serious actions, and the basis of that. */
 export function whatHappened({ found, investigations, incident, own }: IncidentReport): Document {

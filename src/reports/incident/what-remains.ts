@@ -16,10 +16,8 @@ import type { IncidentReport } from '../../operations/incident/gather-report.ts'
 import { type Document, lines, list, type Part } from '../document.ts';
 import { countText, numberText, secondText } from '../tables/text.ts';
 import { type ChainNode, type ChainNote, chainNodes, STOLEN } from './chain-picture.ts';
-import { foundText, seenAgainText } from './item-words.ts';
+import { foundText, MAX_ITEMS, seenAgainText } from './item-words.ts';
 
-/** The maximum number of lines about what remains. */
-const MAX_ITEMS = 200;
 /** The maximum number of changes without access to name. */
 const MAX_OTHERS = 5;
 
