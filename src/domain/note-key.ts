@@ -154,7 +154,8 @@ export function openNote(note: string, verifiers: readonly NoteVerifier[]): Open
   if (!isNote || !note.isWellFormed() || /(?!\n)\p{Cc}/u.test(note)) throw invalidNote();
   const signers = verifiersOf(lines, { text, verifiers });
   if (signers.length === 0) {
-    throw new TokenctlError('log_broken', `The note has no signature by ${namesOf(verifiers)}`, {
+    const names = verifiers.map(({ name, id }) => `${name} (${id.toString('hex')})`).join(', ');
+    throw new TokenctlError('log_broken', `The note has no signature by ${names}`, {
       hint: "Get the public key from the log's administrator, through a different channel than the note.",
     });
   }
@@ -180,10 +181,6 @@ function verifiersOf(
     signers.add(known);
   }
   return [...signers];
-}
-
-function namesOf(verifiers: readonly NoteVerifier[]): string {
-  return verifiers.map(({ name, id }) => `${name} (${id.toString('hex')})`).join(', ');
 }
 
 function invalidNote(): TokenctlError {

@@ -86,7 +86,10 @@ export function renderMail(template: MailTemplate, message: OwnerMessage): MailT
     organization: oneLine(organization ?? ''),
     count: String(count),
     expiring: block('These expire soon:', expiring.map(expiringText)),
-    revoked: block('These were revoked:', revoked.map(revokedText)),
+    revoked: block(
+      'These were revoked:',
+      revoked.map(({ id, at }) => `token ${id}: revoked ${minute(at)}`),
+    ),
   };
   const fill = (text: string) =>
     text.replace(PLACEHOLDER, (whole, name: string) =>
@@ -111,10 +114,6 @@ function expiringText({ token, daysLeft, isRevoked }: ExpiringToken): string {
   ];
   const days = daysLeft === 0 ? 'in less than a day' : `in ${daysLeft} ${daysLeft === 1 ? 'day' : 'days'}`;
   return `token ${id} (${about.join(', ')}): ${isRevoked ? 'will be revoked' : 'expires'} ${minute(expires.toISOString())}, ${days}`;
-}
-
-function revokedText({ id, at }: RevokedToken): string {
-  return `token ${id}: revoked ${minute(at)}`;
 }
 
 /** A time to the minute, in UTC. */

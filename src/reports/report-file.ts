@@ -141,16 +141,12 @@ export async function parseBaseline(
     number += 1;
     if (number === 1 && !line.startsWith(HEADING)) throw notBaseline(name, 1);
     if (line === '' || line.startsWith('#')) continue;
-    if (!isKey(line)) throw notBaseline(name, number);
+    // The rule may be from an earlier or later version.
+    if (!/^[a-z0-9-]+ [a-z-]+:\S+$/.test(line)) throw notBaseline(name, number);
     baseline.add(line);
   }
   if (number === 0) throw notBaseline(name, 1);
   return baseline;
-}
-
-/** The rule may be from an earlier or later version. */
-function isKey(line: string): boolean {
-  return /^[a-z0-9-]+ [a-z-]+:\S+$/.test(line);
 }
 
 function notBaseline(path: string, line: number): TokenctlError {

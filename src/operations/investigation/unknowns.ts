@@ -44,7 +44,10 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
   const limits = investigations.flatMap((found) => {
     const ours = found.unattributed.filter(isOurs).length;
     const access = (found.unattributedCount ?? found.unattributed.length) - ours;
-    return found.limits.map((each) => ({ ...each, text: textOf(each, { ours, access }) }));
+    return found.limits.map(({ text, entries, ...each }) => ({
+      ...each,
+      text: entries === undefined ? text : namelessText(entries, { ours, access }),
+    }));
   });
   const textsOf = (kinds: readonly Limit[]) =>
     kinds.flatMap((kind) => limits.flatMap(({ limit, text }) => (limit === kind ? text : [])));
@@ -91,11 +94,7 @@ function oursText(acts: readonly OwnAct[]): string {
   const runs = [...Map.groupBy(acts, ({ run }) => run)].map(
     ([run, [act, ...more]]) => `${1 + more.length} ${act?.command} by ${act?.by} (run ${run.slice(0, 8)})`,
   );
-  return `Without an actor, and considered tokenctl's own work: ${countOf(acts.length)} about access. According to its audit log, ${runs.length === 1 ? 'this run' : 'these runs'} did the same to the same objects at that time: ${someOf(runs, MAX_RUNS)}.`;
-}
-
-function countOf(count: number): string {
-  return count === 1 ? '1 entry' : `${count} entries`;
+  return `Without an actor, and considered tokenctl's own work: ${acts.length === 1 ? '1 entry' : `${acts.length} entries`} about access. According to its audit log, ${runs.length === 1 ? 'this run' : 'these runs'} did the same to the same objects at that time: ${someOf(runs, MAX_RUNS)}.`;
 }
 
 /** The same text with times rounded down to seconds, for readers. */
@@ -107,10 +106,6 @@ function withoutFractions(text: string): string {
 interface Told {
   readonly ours: number;
   readonly access: number;
-}
-
-function textOf({ text, entries }: EvidenceLimit, told: Told): string {
-  return entries === undefined ? text : namelessText(entries, told);
 }
 
 /** How many entries have no actor and why, and what the others' entries are. Empty if all are tokenctl's. */

@@ -109,17 +109,15 @@ function subjectToJson(subject: Subject): SubjectJson {
   switch (subject.kind) {
     case 'token':
       return { token: tokenToJson(subject.token) };
-    case 'refreshToken':
-      return { refreshToken: refreshTokenToJson(subject.refreshToken) };
+    case 'refreshToken': {
+      const { revoked: _, accessTokenId: __, ...refreshToken } = subject.refreshToken;
+      return { refreshToken };
+    }
     default: {
       const { kind: _kind, ...about } = subject;
       return about;
     }
   }
-}
-
-function refreshTokenToJson({ revoked: _, accessTokenId: __, ...token }: RefreshToken): FoundRefreshToken {
-  return token;
 }
 
 export const severityTones: Readonly<Record<Severity, Tone>> = {

@@ -2,7 +2,7 @@ import { capital } from '@tokenctl/common/text.ts';
 import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
-import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
+import type { Severity } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey, subjectName } from '../../domain/policy/subject.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { IncompleteListing } from '../tables/listing.ts';
@@ -107,19 +107,16 @@ function ruleOf(audit: Audit): (name: RuleName) => object {
     const { help } = rules[name];
     const { severity, enabled } = audit.policy[name];
     const text = `${help.finds} ${help.matters}\n\nRemedy: ${help.remedy}\nReference: ${help.reference}`;
+    const markdown = `${help.finds}\n\n${help.matters}\n\n**Remedy:** ${help.remedy}\n\n**Reference:** ${help.reference}`;
     return {
       id: name,
       shortDescription: { text: help.finds },
       fullDescription: { text: help.matters },
-      help: { text, markdown: markdown(help) },
+      help: { text, markdown },
       defaultConfiguration: { enabled, level: levels[severity] },
       properties: { 'security-severity': securitySeverity[severity], tags: ['security', 'oauth2'] },
     };
   };
-}
-
-function markdown(help: RuleHelp): string {
-  return `${help.finds}\n\n${help.matters}\n\n**Remedy:** ${help.remedy}\n\n**Reference:** ${help.reference}`;
 }
 
 function resultOf(finding: Finding): object {

@@ -50,7 +50,8 @@ export function timeline({ incident, found: all, runs, own }: IncidentReport): D
       .slice(0, MAX_EVENTS)
       .map(({ item }) => ({ at: item.first, owner: deedText(item), intruder: '', responders: '' })),
     ...runs.slice(0, MAX_EVENTS).map((run) => ({
-      at: beganAt(run),
+      // By the clock that dates the intruder's actions.
+      at: controllerTime({ at: run.began, target: run.target }).toISOString(),
       owner: '',
       intruder: '',
       // A note about an item is shown without its reason if that repeats the lockdown's.
@@ -82,11 +83,6 @@ export function timeline({ incident, found: all, runs, own }: IncidentReport): D
     },
     lines(more > 0 && `${countText(more, 'event is', 'events are')} omitted, those with the lowest risk.`),
   ];
-}
-
-/** When a run began, by the clock that dates the intruder's actions. */
-function beganAt({ began, target }: IncidentReport['runs'][number]): string {
-  return controllerTime({ at: began, target }).toISOString();
 }
 
 function deedText(item: InvestigationItem): string {
