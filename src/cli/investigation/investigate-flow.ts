@@ -5,8 +5,7 @@ import { type Investigation, isOtherChangeLeft } from '../../domain/investigatio
 import { shellWord } from '../../domain/remedies.ts';
 import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import { caseItems, isOpen, type KnownItems, NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
-import { gatherRecord } from '../../operations/incident/gather-report.ts';
-import { provenActs } from '../../operations/incident/proven-acts.ts';
+import { gatherRecord, provenActs } from '../../operations/incident/gather-report.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import type { SubjectRequest } from '../../operations/investigation/resolve-subject.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';

@@ -176,7 +176,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
  * can write to it could add their own actions. Reads the log only if there are such entries.
  * @throws TokenctlError `log_broken` at a line that is no entry, `audit_unavailable`.
  */
-async function provenActs({
+export async function provenActs({
   log,
   description,
   investigations,
