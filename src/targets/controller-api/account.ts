@@ -8,7 +8,7 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { Api, Dialect } from './api.ts';
 import type { HttpResponse } from './connection.ts';
 import { firstItem } from './listing.ts';
-import { isJson, notAControllerError, parseJson } from './responses.ts';
+import { isJson, notAControllerError, parseJson, unknownFormat } from './responses.ts';
 
 /** Each token takes one request. This size keeps the connections busy while the audit log is written. */
 const BATCH_SIZE = 250;
@@ -124,9 +124,7 @@ export async function readCaller(api: Api): Promise<{
   const response = await api.send({ method: 'GET', path: 'me/' });
   const user = readMe(parseJson(response, api, 'the current user'), api.dialect);
   if (user !== null) return { user, date: response.headers.date, dialect: dialectOf(api, response) };
-  throw new TokenctlError('target_misbehaved', `${api.address} does not return the current user`, {
-    hint: 'Run `tokenctl context check` to see which server answers at this address.',
-  });
+  throw unknownFormat(`${api.address} does not return the current user`);
 }
 
 /** The caller from the body of `me/`; null if the list is empty. */

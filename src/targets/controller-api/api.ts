@@ -15,6 +15,11 @@ export type Query = readonly (readonly [name: string, value: string])[];
 /** Reads an item from a response body; null for an invalid one. */
 export type Reader<Item> = (body: unknown) => Item | null;
 
+/** Reads what matches a schema. */
+export function readerOf<Item>(schema: z.ZodType<Item>): Reader<Item> {
+  return (body) => schema.safeParse(body).data ?? null;
+}
+
 /** The differences between the APIs of a controller and a platform gateway. They share everything else. */
 export interface Dialect {
   readonly name: 'controller' | 'gateway';
@@ -112,6 +117,11 @@ export class Api {
     return this.#connection.send({ ...request, path: this.#root + request.path });
   }
 
+  /** Requests a path with a token in place of the credential. */
+  getAs(token: string, path: string, more: Pick<HttpRequest, 'accept'> = {}): Promise<HttpResponse> {
+    return this.send({ method: 'GET', path, authorization: `Bearer ${token}`, ...more });
+  }
+
   /** Reads JSON. `what` is as in {@link parseJson}, whose errors it throws. */
   async getJson(path: string, what: string, patience?: Patience): Promise<unknown> {
     return parseJson(await this.send({ method: 'GET', path, ...patience }), this, what);
@@ -120,6 +130,9 @@ export class Api {
 
 /** Schema of an id: an integer from 1. */
 export const id = z.number().int().positive();
+
+/** Schema of a user as shown in other objects. */
+export const namedUser = z.object({ id, username: z.string() });
 
 /** Schema of a date and time; its output is a Date. */
 export const instant = z.string().transform((text, context) => {

@@ -1,12 +1,11 @@
-import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import type { Application } from '../../domain/token.ts';
 import type { ApplicationDetails } from '../../operations/ports/target-parts.ts';
 import { type Api, id, instant } from './api.ts';
 import { onlyAskedFor } from './asked-for.ts';
-import { type Listing, listItems } from './listing.ts';
+import { listItems, listOf } from './listing.ts';
 import { applicationQueries } from './queries.ts';
-import { parseJson, responseError } from './responses.ts';
+import { orNull, parseJson, responseError, unknownFormat } from './responses.ts';
 
 const fields = z.object({
   id,
@@ -15,8 +14,6 @@ const fields = z.object({
   authorization_grant_type: z.string(),
   created: instant,
 });
-
-const application = fields.transform(applicationOf);
 
 function applicationOf(body: z.infer<typeof fields>): Application {
   return {
@@ -47,26 +44,19 @@ const details = fields
     }),
   );
 
-const LISTING: Listing<Application> = {
-  path: 'applications/',
-  what: 'the list of applications',
-  read: (body) => application.safeParse(body).data ?? null,
-};
+const LISTING = listOf('applications/', 'the list of applications', fields.transform(applicationOf));
 
 /** All applications that the caller may see, or those with these names. */
 export async function listApplications(
   api: Api,
   names: readonly string[] | undefined,
 ): Promise<readonly Application[]> {
-  try {
-    const listed = listItems(api, applicationQueries(names), LISTING);
-    const isAskedFor = ({ name }: Application) => names === undefined || names.includes(name);
-    return await Array.fromAsync(listed.map(onlyAskedFor({ from: api, what: LISTING.what, isAskedFor })));
-  } catch (error) {
-    // A service without applications does not have this list.
-    if (error instanceof TokenctlError && error.code === 'not_found') return [];
-    throw error;
-  }
+  const isAskedFor = ({ name }: Application) => names === undefined || names.includes(name);
+  const listed = listItems(api, applicationQueries(names), LISTING).map(
+    onlyAskedFor({ from: api, what: LISTING.what, isAskedFor }),
+  );
+  // A service without applications does not have this list.
+  return (await orNull(['not_found'], () => Array.fromAsync(listed))) ?? [];
 }
 
 /** One application with its details; null if it does not exist or the caller may not see it. */
@@ -76,9 +66,7 @@ export async function readApplication(api: Api, applicationId: number): Promise<
   if (response.status === 404) return null;
   const found = details.safeParse(parseJson(response, api, what)).data;
   if (found !== undefined) return found;
-  throw new TokenctlError('target_misbehaved', `${api.address} sent ${what} in an unknown format`, {
-    hint: 'Run `tokenctl context check` to see which server answers at this address.',
-  });
+  throw unknownFormat(`${api.address} sent ${what} in an unknown format`);
 }
 
 /** Deletes an application with its tokens [seen on 24.6.1]. Returns whether it existed. */

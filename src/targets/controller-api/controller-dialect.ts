@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { User, UserReference } from '../../domain/token.ts';
+import type { User } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import { refuseAbsent } from '../absent-settings.ts';
 import {
@@ -8,10 +8,12 @@ import {
   type Dialect,
   id,
   instant,
+  namedUser,
   type Query,
+  readerOf,
   type SettingsDialect,
 } from './api.ts';
-import { listFilter } from './queries.ts';
+import { listFilter, within } from './queries.ts';
 
 const user = z
   .object({
@@ -37,15 +39,12 @@ const user = z
     }),
   );
 
-function readUser(body: unknown): User | null {
-  return user.safeParse(body).data ?? null;
-}
+const readUser = readerOf(user);
 
 const TOKEN_TYPE = 'o_auth2_access_token';
 /** How many tokens one query of the activity stream contains: each adds a text search and a filter. */
 const TOKENS_PER_QUERY = 40;
 
-const actor = z.object({ id, username: z.string() });
 const linkedTokens = z.array(z.object({ id })).catch([]);
 
 const activityEntry = z
@@ -57,7 +56,7 @@ const activityEntry = z
     changes: z.record(z.string(), z.unknown()).catch({}),
     summary_fields: z
       .object({
-        actor: actor.nullable().catch(null).default(null),
+        actor: namedUser.nullable().catch(null).default(null),
         o_auth2_access_token: linkedTokens.default([]),
       })
       .default({ actor: null, o_auth2_access_token: [] }),
@@ -68,7 +67,7 @@ const activityEntry = z
       at: body.timestamp,
       operation: body.operation,
       // The controller shows a deleted user without an id.
-      actor: actorReference(body.summary_fields.actor),
+      actor: body.summary_fields.actor,
       object: body.object1,
       changes: body.changes,
       tokenIds: [
@@ -85,14 +84,11 @@ const activity: ActivityDialect = {
     ['actor__id', String(userId)],
     ['order_by', '-timestamp,-id'],
   ],
-  read: (body) => activityEntry.safeParse(body).data ?? null,
+  read: readerOf(activityEntry),
 };
 
-function activityQueries({ actorIds, tokenIds, since, until }: ActivitySelector): Query[] {
-  const period: Query = [
-    ...(since === undefined ? [] : [['timestamp__gte', since.toISOString()] as const]),
-    ...(until === undefined ? [] : [['timestamp__lt', until.toISOString()] as const]),
-  ];
+function activityQueries({ actorIds, tokenIds, ...window }: ActivitySelector): Query[] {
+  const period = within('timestamp', window);
   const actors = listFilter('actor__id', actorIds?.map(String));
   const tokens = tokenIds === undefined ? [[]] : inGroups([...new Set(tokenIds)]).map(tokenFilter);
   return actors.flatMap((actor) => tokens.map((token) => [...period, ...actor, ...token]));
@@ -116,10 +112,6 @@ function tokenFilter(ids: readonly number[]): Query {
       ['or__changes__contains', `"id":${id}`] as const,
     ]),
   ];
-}
-
-function actorReference(value: z.infer<typeof actor> | null): UserReference | null {
-  return value === null ? null : { id: value.id, username: value.username };
 }
 
 function tokenIdInChanges(body: { object1: string; changes: Readonly<Record<string, unknown>> }) {
@@ -156,10 +148,7 @@ const settingsSection = z.object({
 const settings: SettingsDialect = {
   path: 'settings/authentication/',
   method: 'PATCH',
-  read: (body) => {
-    const { data } = settingsSection.safeParse(body);
-    return data === undefined ? null : { ...data, MAX_EXTRA_SESSIONS_PER_USER: null };
-  },
+  read: readerOf(settingsSection.transform((data) => ({ ...data, MAX_EXTRA_SESSIONS_PER_USER: null }))),
   toBody: (change) => {
     refuseAbsent(change, { MAX_EXTRA_SESSIONS_PER_USER: null });
     return change;

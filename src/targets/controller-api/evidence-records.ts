@@ -9,8 +9,8 @@ import type {
   RoleHolder,
   RoleRecord,
 } from '../../operations/ports/evidence.ts';
-import { id, instant } from './api.ts';
-import type { Listing } from './listing.ts';
+import { id, instant, namedUser } from './api.ts';
+import { type Listing, listOf } from './listing.ts';
 
 const named = z.looseObject({ id, name: z.string().nullish(), username: z.string().nullish() });
 const summaries = z.record(z.string(), z.unknown()).catch({});
@@ -70,22 +70,14 @@ function linksIn(objects: Readonly<Record<string, unknown>>): StreamEntry['links
   );
 }
 
-export const STREAM: Listing<StreamEntry> = {
-  path: 'activity_stream/',
-  what: 'the activity stream',
-  read: (body) => streamEntry.safeParse(body).data ?? null,
-};
+export const STREAM = listOf('activity_stream/', 'the activity stream', streamEntry);
 
 export const currentObject = z
   .looseObject({ id })
   .transform((body): CurrentObject => ({ id: body.id, name: nameOf(body), fields: body }));
 
 export function currentObjects(path: string): Listing<CurrentObject> {
-  return {
-    path: `${path}/`,
-    what: `the list ${path}`,
-    read: (body) => currentObject.safeParse(body).data ?? null,
-  };
+  return listOf(`${path}/`, `the list ${path}`, currentObject);
 }
 
 function nameOf(body: Readonly<Record<string, unknown>>): string | null {
@@ -139,11 +131,7 @@ const job = z
     };
   });
 
-export const JOBS: Listing<JobRecord> = {
-  path: 'unified_jobs/',
-  what: 'the list of jobs',
-  read: (body) => job.safeParse(body).data ?? null,
-};
+export const JOBS = listOf('unified_jobs/', 'the list of jobs', job);
 
 const role = z
   .object({ id, name: z.string().nullish(), summary_fields: summaries })
@@ -161,11 +149,7 @@ const role = z
   });
 
 /** All roles of the old kind. */
-export const ROLES: Listing<RoleRecord> = {
-  path: 'roles/',
-  what: 'the list of roles',
-  read: (body) => role.safeParse(body).data ?? null,
-};
+export const ROLES = listOf('roles/', 'the list of roles', role);
 
 /** The API shows roles by title (`Job Template Admin`, `System Administrator`), the activity stream by field. */
 function roleFieldOf(title: string, isSystem: boolean): string {
@@ -177,11 +161,10 @@ function roleFieldOf(title: string, isSystem: boolean): string {
   return isSystem ? field : `${field}_role`;
 }
 
-const user = z.object({ id, username: z.string() });
 const ofAssignment = z.object({
-  created_by: user.nullish().catch(null),
+  created_by: namedUser.nullish().catch(null),
   role_definition: z.object({ id, name: z.string(), managed: z.boolean() }),
-  user: user.optional(),
+  user: namedUser.optional(),
   team: z.object({ id, name: z.string() }).optional(),
   content_object: z.looseObject({ name: z.string().optional() }).nullish().catch(null),
 });
@@ -211,14 +194,8 @@ const assignment = z
 
 /** The roles of users or teams in the new role tables. */
 export function assignments(kind: RoleAssignment['kind']): Listing<RoleAssignment> {
-  return {
-    path: `${kind}s/`,
-    what: 'the list of role assignments',
-    read: (body) => {
-      const read = assignment.safeParse(body).data;
-      return read === undefined ? null : { kind, ...read };
-    },
-  };
+  const ofKind = assignment.transform((read) => ({ kind, ...read }));
+  return listOf(`${kind}s/`, 'the list of role assignments', ofKind);
 }
 
 const definition = z
@@ -228,33 +205,22 @@ const definition = z
   });
 
 /** The defined roles of the new kind. */
-export const DEFINITIONS: Listing<RoleDefinition> = {
-  path: 'role_definitions/',
-  what: 'the list of role definitions',
-  read: (body) => definition.safeParse(body).data ?? null,
-};
+export const DEFINITIONS = listOf('role_definitions/', 'the list of role definitions', definition);
 
 const access = z.array(z.object({ role: z.object({ name: z.string() }) })).catch([]);
-const accessOf = z.object({
-  id,
-  username: z.string(),
-  summary_fields: z.object({ direct_access: access, indirect_access: access }),
-});
-
-/** The users with access to an object and the roles that give it, except system roles. */
-export function accessList(path: string): Listing<{ readonly id: number; readonly holders: RoleHolder[] }> {
-  return {
-    path: `${path}access_list/`,
-    what: 'the users with access to an object',
-    read: (body) => {
-      const read = accessOf.safeParse(body).data;
-      if (read === undefined) return null;
-      const { direct_access: direct, indirect_access: indirect } = read.summary_fields;
+const accessOf = namedUser
+  .extend({ summary_fields: z.object({ direct_access: access, indirect_access: access }) })
+  .transform(
+    ({ id: number, username, summary_fields: { direct_access: direct, indirect_access: indirect } }) => {
       const names = [...direct, ...indirect].map(({ role }) => role.name);
       const own = names.filter((name) => !/System (Administrator|Auditor)$/.test(name));
       // For example, `project_admin_role` for `Project Admin`.
       const roles = own.map((name) => `${name.toLowerCase().replaceAll(' ', '_')}_role`);
-      return { id: read.id, holders: roles.map((role) => ({ holder: read.username, role })) };
+      return { id: number, holders: roles.map((role): RoleHolder => ({ holder: username, role })) };
     },
-  };
+  );
+
+/** The users with access to an object and the roles that give it, except system roles. */
+export function accessList(path: string): Listing<{ readonly id: number; readonly holders: RoleHolder[] }> {
+  return listOf(`${path}access_list/`, 'the users with access to an object', accessOf);
 }

@@ -29,14 +29,11 @@ import { openApi } from './controller-api.ts';
 import {
   countMissingEntries,
   endsOf,
-  isMisbehaving,
-  isMissing,
   listById,
   listMadeBy,
   listUsersMade,
   oldestUserOf,
   orMissing,
-  within,
 } from './evidence-lists.ts';
 import {
   accessList,
@@ -48,8 +45,9 @@ import {
   ROLES,
   STREAM,
 } from './evidence-records.ts';
-import { listItems, newestItems, orOthers } from './listing.ts';
-import { listFilter, queryString } from './queries.ts';
+import { countIn, listItems, newestItems, orOthers } from './listing.ts';
+import { listFilter, queryString, within } from './queries.ts';
+import { orNull } from './responses.ts';
 import { readDefaults } from './setting-defaults.ts';
 
 export interface ApiEvidenceOptions extends ConnectionOptions {
@@ -164,12 +162,10 @@ class ApiEvidence implements Evidence {
     if (ids.length > MAX_SINGLE) return null;
     const found = new Map<number, CurrentObject>();
     for (const each of ids) {
-      try {
-        const body = currentObject.safeParse(await this.#get(`${path}/${each}/`, `${path}/${each}/`)).data;
-        if (body !== undefined) found.set(each, body);
-      } catch (error) {
-        if (!(error instanceof TokenctlError && error.code === 'not_found')) throw error;
-      }
+      const place = `${path}/${each}/`;
+      const body = await orNull(['not_found'], () => this.#get(place, place));
+      const object = currentObject.safeParse(body).data;
+      if (object !== undefined) found.set(each, object);
     }
     return found;
   }
@@ -198,11 +194,11 @@ class ApiEvidence implements Evidence {
   async assignedRoles({ by, ...window }: Window & { readonly by: readonly number[] }) {
     const [made, changed] = [within('created', window), within('modified', window)];
     const some = (field: string, more: Query) =>
-      by.length === 0 ? [] : listFilter(field, by.map(String)).map((filter) => [...more, ...filter]);
+      listFilter(field, by.map(String)).map((filter) => [...more, ...filter]);
     const api = await this.#open();
     const found: RoleAssignment[] = [];
     let unattributed = 0;
-    try {
+    return await orMissing(async () => {
       for (const kind of ['role_user_assignment', 'role_team_assignment'] as const) {
         const queries = some('created_by__id', made);
         found.push(...(await Array.fromAsync(listItems(api, queries, assignments(kind)))));
@@ -216,11 +212,7 @@ class ApiEvidence implements Evidence {
       const definitions = await Array.fromAsync(listItems(api, defined, DEFINITIONS));
       const distinct = new Map(definitions.map((each) => [each.id, each]));
       return { assignments: found, definitions: [...distinct.values()], unattributed };
-    } catch (error) {
-      // If there is no such list, a controller returns a page.
-      if (isMissing(error) || isMisbehaving(error)) return null;
-      throw error;
-    }
+    });
   }
 
   async madeBy(selector: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
@@ -291,7 +283,7 @@ class ApiEvidence implements Evidence {
   async *jobs({ createdBy, templateIds, scheduleIds, ...window }: JobSelector) {
     const period = within('created', window);
     const some = (field: string, ids: readonly number[]) =>
-      ids.length === 0 ? [] : listFilter(field, ids.map(String)).map((filter) => [...period, ...filter]);
+      listFilter(field, ids.map(String)).map((filter) => [...period, ...filter]);
     const queries = [
       ...some('created_by__id', createdBy),
       ...some('unified_job_template__id', templateIds),
@@ -354,7 +346,7 @@ class ApiEvidence implements Evidence {
   async #count(path: string, query: Query, what: string): Promise<number | null> {
     return await orMissing(async () => {
       const body = await this.#get(`${path}?${queryString([...query, ['page_size', '1']])}`, what);
-      return z.looseObject({ count: z.number() }).safeParse(body).data?.count ?? null;
+      return countIn(body);
     });
   }
 }

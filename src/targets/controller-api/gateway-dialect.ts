@@ -9,11 +9,13 @@ import {
   type Dialect,
   id,
   instant,
+  namedUser,
   type Query,
   type Reader,
+  readerOf,
   type SettingsDialect,
 } from './api.ts';
-import { listFilter } from './queries.ts';
+import { listFilter, within } from './queries.ts';
 import { parseJson } from './responses.ts';
 
 /** The kind of identity provider of each authenticator, by id; null for local accounts. */
@@ -112,9 +114,7 @@ const activityEntry = z
       .partial()
       .nullable()
       .catch(null),
-    summary_fields: z
-      .object({ created_by: z.object({ id, username: z.string() }).nullish().catch(null) })
-      .default({ created_by: null }),
+    summary_fields: z.object({ created_by: namedUser.nullish().catch(null) }).default({ created_by: null }),
   })
   .transform((body): ActivityEntry => {
     const { content_type_model: type, summary_fields: summary, changes } = body;
@@ -139,10 +139,9 @@ const activityEntry = z
 /** An entry keeps its object's type and id, even after a deletion. Changes are in the controller's form. */
 const activity: ActivityDialect = {
   path: 'activitystream/',
-  queries: ({ actorIds, tokenIds, since, until }) => {
+  queries: ({ actorIds, tokenIds, ...window }) => {
     const common: Query = [
-      ...(since === undefined ? [] : [['created__gte', since.toISOString()] as const]),
-      ...(until === undefined ? [] : [['created__lt', until.toISOString()] as const]),
+      ...within('created', window),
       ...(tokenIds === undefined ? [] : [['content_type__model', TOKEN_TYPE] as const]),
     ];
     const actors = listFilter('created_by__id', actorIds?.map(String));
@@ -153,7 +152,7 @@ const activity: ActivityDialect = {
     ['created_by__id', String(userId)],
     ['order_by', '-created,-id'],
   ],
-  read: (body) => activityEntry.safeParse(body).data ?? null,
+  read: readerOf(activityEntry),
 };
 
 /** Settings that no gateway has. Its `gateway_access_token_expiration` is for tokens between components. */
@@ -190,7 +189,7 @@ const allSettings = z
 const settings: SettingsDialect = {
   path: 'settings/all/',
   method: 'PUT',
-  read: (body) => allSettings.safeParse(body).data ?? null,
+  read: readerOf(allSettings),
   toBody: (change, present) => {
     const limit = ['MAX_EXTRA_SESSIONS_PER_USER', 'SESSIONS_PER_USER'].find((name) => name in present);
     refuseAbsent(change, { ...ABSENT, ...(limit === undefined && { MAX_EXTRA_SESSIONS_PER_USER: null }) });

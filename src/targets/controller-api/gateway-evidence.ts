@@ -23,19 +23,18 @@ import type {
 import type { Patience } from '../../operations/ports/target-parts.ts';
 import { GatewayEvidenceGaps } from '../gateway-evidence-gaps.ts';
 import { GatewayObjectNames } from '../gateway-object-names.ts';
-import { type Api, id, instant, type Query } from './api.ts';
+import { type Api, id, instant, namedUser, type Query } from './api.ts';
 import { openApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
-import { endsOf, listById, MADE_USERS, oldestUserOf, orMissing, within } from './evidence-lists.ts';
+import { endsOf, listById, MADE_USERS, oldestUserOf, orMissing } from './evidence-lists.ts';
 import { assignments, currentObjects, DEFINITIONS } from './evidence-records.ts';
-import { type Listing, listItems, newestItems, orOthers } from './listing.ts';
-import { listFilter, queryString } from './queries.ts';
+import { type Listing, listItems, listOf, newestItems, orOthers } from './listing.ts';
+import { listFilter, queryString, within } from './queries.ts';
 
 /** How many entries without an actor are read. */
 const MAX_WITHOUT_ACTOR = 2000;
 
 const fields = z.record(z.string(), z.unknown()).nullable().catch(null);
-const user = z.object({ id, username: z.string() });
 
 const streamEntry = z
   .object({
@@ -48,7 +47,7 @@ const streamEntry = z
     related_object_id: z.string().nullish(),
     related_field_name: z.string().nullish(),
     changes: fields,
-    summary_fields: z.object({ created_by: user.nullish().catch(null) }).catch({ created_by: null }),
+    summary_fields: z.object({ created_by: namedUser.nullish().catch(null) }).catch({ created_by: null }),
   })
   .transform(
     (body): GatewayEntry => ({
@@ -66,13 +65,10 @@ const streamEntry = z
   );
 
 /** A gateway's activity stream as stored. */
-const STREAM: Listing<GatewayEntry> = {
-  path: 'activitystream/',
-  what: 'the activity stream',
-  read: (body) => streamEntry.safeParse(body).data ?? null,
-};
+const STREAM = listOf('activitystream/', 'the activity stream', streamEntry);
 
-const summary = z.object({ created_by: user.nullish().catch(null), modified_by: user.nullish().catch(null) });
+const maker = namedUser.nullish().catch(null);
+const summary = z.object({ created_by: maker, modified_by: maker });
 
 const listed = z
   .object({ id, name: z.string(), created: instant, modified: instant, summary_fields: summary })
@@ -83,16 +79,13 @@ const listed = z
   }));
 
 /** A list whose objects show who created and last changed them. */
-function listOf(kind: string): Listing<ListedObject> {
+function madeObjects(kind: string): Listing<ListedObject> {
   const path = `${kindOf(kind)?.path}/`;
-  return {
+  return listOf(
     path,
-    what: `the list ${path}`,
-    read: (body) => {
-      const { data } = listed.safeParse(body);
-      return data === undefined ? null : { kind, ...data };
-    },
-  };
+    `the list ${path}`,
+    listed.transform((body) => ({ kind, ...body })),
+  );
 }
 
 /**
@@ -230,7 +223,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     const objects: ListedObject[] = [];
     const unread: string[] = [];
     for (const [kind, field] of Object.entries(GATEWAY_LISTED_KINDS)) {
-      const found = await orMissing(() => Array.fromAsync(listItems(api, [[]], listOf(kind))));
+      const found = await orMissing(() => Array.fromAsync(listItems(api, [[]], madeObjects(kind))));
       if (found === null) unread.push(kind);
       const made = (found ?? []).filter(
         ({ createdBy, created, modifiedBy, modified }) =>

@@ -2,10 +2,10 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { z } from 'zod';
 import { type Group, type GroupKind, MEMBERSHIP_ROLES } from '../../domain/groups.ts';
 import type { UserReference } from '../../domain/token.ts';
-import { type Api, id } from './api.ts';
-import { type Listing, listItems } from './listing.ts';
+import { type Api, id, namedUser } from './api.ts';
+import { listItems, listOf } from './listing.ts';
 
-const group = z.object({
+const groupFields = z.object({
   id,
   name: z.string(),
   summary_fields: z.object({ organization: z.object({ name: z.string() }).optional() }).default({}),
@@ -13,24 +13,17 @@ const group = z.object({
 
 /** All organizations or teams that the caller may see, ascending by id. */
 export async function listGroups(api: Api, kind: GroupKind): Promise<readonly Group[]> {
-  const listing: Listing<Group> = {
-    path: `${kind}s/`,
-    what: `the list of ${kind}s`,
-    read: (body) => {
-      const { data } = group.safeParse(body);
-      if (data === undefined) return null;
-      const organization = kind === 'team' ? (data.summary_fields.organization?.name ?? '') : null;
-      return { kind, id: data.id, name: data.name, organization };
-    },
-  };
+  const group = groupFields.transform(({ summary_fields: { organization }, ...body }) => ({
+    kind,
+    ...body,
+    organization: kind === 'team' ? (organization?.name ?? '') : null,
+  }));
   try {
-    return await Array.fromAsync(listItems(api, [[]], listing));
+    return await Array.fromAsync(listItems(api, [[]], listOf(`${kind}s/`, `the list of ${kind}s`, group)));
   } catch (error) {
     throw notTold(api, kind, error);
   }
 }
-
-const user = z.object({ id, username: z.string() });
 
 const detail = z.object({
   summary_fields: z.object({
@@ -42,7 +35,10 @@ const assignment = z
   .object({
     id,
     object_id: z.string().nullish(),
-    summary_fields: z.object({ role_definition: z.object({ name: z.string(), managed: z.boolean() }), user }),
+    summary_fields: z.object({
+      role_definition: z.object({ name: z.string(), managed: z.boolean() }),
+      user: namedUser,
+    }),
   })
   .transform(({ id: number, object_id: about, summary_fields: { role_definition: role, user: holder } }) => ({
     id: number,
@@ -66,12 +62,7 @@ export async function readUsersOfGroup(
   try {
     if (!isGateway)
       for (const role of await rolesOf(api, of)) {
-        const path = `roles/${role}/users/`;
-        const listing = {
-          path,
-          what: `the users with role ${role}`,
-          read: (body: unknown) => user.safeParse(body).data ?? null,
-        };
+        const listing = listOf(`roles/${role}/users/`, `the users with role ${role}`, namedUser);
         for await (const holder of listItems(api, [[]], listing)) found.set(holder.id, holder.username);
       }
     for (const holder of await assigned(api, of, isGateway)) found.set(holder.id, holder.username);
@@ -94,11 +85,7 @@ async function assigned(api: Api, { kind, id: about }: Pick<Group, 'kind' | 'id'
   const path = 'role_user_assignments/';
   if (!isRequired && (await api.send({ method: 'GET', path: `${path}?page_size=1` })).status === 404)
     return [];
-  const listing = {
-    path,
-    what: `the role assignments of ${kind} ${about}`,
-    read: (body: unknown) => assignment.safeParse(body).data ?? null,
-  };
+  const listing = listOf(path, `the role assignments of ${kind} ${about}`, assignment);
   const all = await Array.fromAsync(listItems(api, [[['object_id', String(about)]]], listing));
   // Objects of other kinds may have the same ids.
   const names = MEMBERSHIP_ROLES[kind];

@@ -103,8 +103,7 @@ async function useRecording(api: Api): Promise<{ readonly quiet: boolean; readon
 /** Null for a value that is refused, or that belongs to the gateway in front of the component. */
 async function acceptedAt(api: Api, token: string): Promise<{ readonly date: string | undefined } | null> {
   if (await isGatewayToken(api, token)) return null;
-  const authorization = `Bearer ${token}`;
-  const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
+  const response = await api.getAs(token, 'tokens/0/');
   return isUnauthenticated(response) ? null : { date: response.headers.date };
 }
 
@@ -122,8 +121,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 /** The owner of a token according to the error page of a controller's browsable API; null if there is no such page. */
 async function shownOwner(api: Api, token: string): Promise<UserReference | null> {
   if (api.dialect.name !== 'controller') return null;
-  const authorization = `Bearer ${token}`;
-  const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization, accept: 'text/html' });
+  const response = await api.getAs(token, 'tokens/0/', { accept: 'text/html' });
   const [, shown] = SHOWN_OWNER.exec(response.body.toString('utf8')) ?? [];
   if (response.status !== 404 || shown === undefined) return null;
   const username = shown
@@ -230,14 +228,18 @@ class TokenSearch {
     return [...found.values()];
   }
 
+  /** Whether a value is the caller's credential. */
+  #isOwn(token: string): boolean {
+    const { credential } = this.#api;
+    return credential.kind === 'token' && credential.token.reveal() === token;
+  }
+
   /** The result for a value without using it: all possible tokens. */
   narrowDown(each: Accepted): Identified {
     const { fingerprint, owner, token } = each;
-    const { credential } = this.#api;
-    const isOwn = credential.kind === 'token' && credential.token.reveal() === token;
     const single = this.single(each);
     const others = (this.#possible(each) ?? []).map(({ id }) => id);
-    const ids = single !== null ? [single] : isOwn ? this.#own : others;
+    const ids = single !== null ? [single] : this.#isOwn(token) ? this.#own : others;
     if (ids.length === 1) this.#identified.set(fingerprint, ids);
     const found = this.#found(each, { ids, user: owner, usedAt: null });
     return ids.length === 1 ? found : { ...found, needsUse: true };
@@ -277,16 +279,14 @@ class TokenSearch {
     const api = this.#api;
     const { showsLastUse } = api.dialect;
     const used = showsLastUse ? null : await usedInLastSeconds(api, token, owner);
-    const response = await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
+    const response = await api.getAs(token, 'me/');
     if (isUnauthenticated(response)) return null;
     const what = 'the owner of a token';
     const user = readMe(parseJson(response, api, what), api.dialect);
     if (user === null) throw responseError(response, api, what);
     const { id: userId, username } = user;
     const { date } = response.headers;
-    const { credential } = api;
-    const isOwn = credential.kind === 'token' && credential.token.reveal() === token;
-    const found = isOwn
+    const found = this.#isOwn(token)
       ? { ids: this.#own, date }
       : ((showsLastUse ? await this.#byShownUse(token, userId) : null) ??
         (await this.#usedIds({ userId, date, token, used })));
@@ -326,8 +326,7 @@ interface UsedBefore {
 
 /** The tokens used in the seconds before, of only the owner if known; null if uses cannot be compared. */
 async function usedInLastSeconds(api: Api, token: string, owner: UserReference | null) {
-  const authorization = `Bearer ${token}`;
-  const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
+  const response = await api.getAs(token, 'tokens/0/');
   const { date } = response.headers;
   const query: Query = owner === null ? [] : [['user', String(owner.id)]];
   const ids = await usedSince(api, { date, query });
@@ -350,7 +349,7 @@ async function onlyNewlyUsed(api: Api, { userId, token, used, date }: Sent) {
   await waitOutUses();
   const again = await usedInLastSeconds(api, token, null);
   if (again === null) return { only: null, date };
-  const response = await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
+  const response = await api.getAs(token, 'me/');
   const second = await newlyUsed(api, userId, again);
   const both = first.length === 0 ? second : second.filter((id) => first.includes(id));
   return { only: both.length === 1 ? (both[0] ?? null) : null, date: response.headers.date };

@@ -1,11 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { Token } from '../../domain/token.ts';
 import { readCaller } from './account.ts';
 import type { Api, Query } from './api.ts';
-import { listItems } from './listing.ts';
-import { listFilter, queryString } from './queries.ts';
-import { isUnauthenticated, responseError } from './responses.ts';
+import { countIn, listItems } from './listing.ts';
+import { listFilter } from './queries.ts';
+import { isUnauthenticated, orNull, responseError } from './responses.ts';
 import { TOKEN_LISTING } from './tokens.ts';
 
 /** The last use of tokens by id, rounded down to seconds; null for never. Unknown ones are missing. */
@@ -55,16 +54,14 @@ export async function readLastUses(
       ),
     ]);
   };
-  try {
+  const read = async () => {
     const never = await among(tokenIds, ['last_used__isnull', 'true']);
     for (const id of never) found.set(id, null);
     const used = tokenIds.filter((id) => !never.has(id));
     await narrow(used, FIRST_USE_S, Math.ceil(until.getTime() / SECOND_MS) + 1);
     return found;
-  } catch (error) {
-    if (isUnsupported(error)) return new Map();
-    throw error;
-  }
+  };
+  return (await orNull(['unsupported'], read)) ?? new Map();
 }
 
 /** Which of a few tokens match a filter, in one page. */
@@ -87,10 +84,8 @@ export async function listedLastUses(api: Api): Promise<LastUses> {
 }
 
 async function hasMoreTokens(api: Api, limit: number): Promise<boolean> {
-  const path = `tokens/?${queryString([['page_size', '1']])}`;
-  const body = await api.getJson(path, TOKEN_LISTING.what);
-  const count = typeof body === 'object' && body !== null && 'count' in body ? body.count : undefined;
-  return typeof count !== 'number' || count > limit;
+  const count = countIn(await api.getJson('tokens/?page_size=1', TOKEN_LISTING.what));
+  return count === null || count > limit;
 }
 
 /** How far back uses are compared, in milliseconds: Date is rounded down, and servers' clocks differ slightly. */
@@ -111,12 +106,7 @@ export async function usedSince(
   const now = Date.parse(date ?? '');
   if (Number.isNaN(now)) return null;
   const since = new Date(now - within).toISOString();
-  try {
-    return await tokenIds(api, [...query, ['last_used__gte', since]]);
-  } catch (error) {
-    if (isUnsupported(error)) return null;
-    throw error;
-  }
+  return await orNull(['unsupported'], () => tokenIds(api, [...query, ['last_used__gte', since]]));
 }
 
 export async function liveTokens(
@@ -134,10 +124,6 @@ async function tokenIds(api: Api, query: Query): Promise<number[]> {
   const ids: number[] = [];
   for await (const { id } of listItems(api, [query], TOKEN_LISTING)) ids.push(id);
   return ids;
-}
-
-function isUnsupported(error: unknown): boolean {
-  return error instanceof TokenctlError && error.code === 'unsupported';
 }
 
 /** The maximum age of the use of a token just sent, in milliseconds: a server may record uses once a minute. */
@@ -179,7 +165,7 @@ async function usedByCaller(api: Api, userId: number): Promise<readonly number[]
  */
 export async function isGatewayToken({ gateway }: Api, token: string): Promise<boolean> {
   if (gateway === undefined) return false;
-  const response = await gateway.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
+  const response = await gateway.getAs(token, 'me/');
   if (response.status === 200) return true;
   if (isUnauthenticated(response)) return false;
   throw responseError(response, gateway, 'the owner of a token');

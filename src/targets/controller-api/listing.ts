@@ -1,13 +1,14 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import { numberText } from '@tokenctl/common/text.ts';
+import type { z } from 'zod';
 import { usedToken } from '../../domain/recorded-use.ts';
 import { Rows } from '../../domain/rows.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
-import type { Api, Query, Reader } from './api.ts';
+import { type Api, type Query, type Reader, readerOf } from './api.ts';
 import type { HttpResponse } from './connection.ts';
 import { queryString } from './queries.ts';
-import { parseJson, type Responder } from './responses.ts';
+import { parseJson, type Responder, unknownFormat } from './responses.ts';
 
 /** The maximum page size of a controller and a gateway. */
 const PAGE_SIZE = 200;
@@ -20,6 +21,15 @@ export interface Listing<Item extends { readonly id: number }> {
   /** For messages: `the list of tokens`. */
   readonly what: string;
   readonly read: Reader<Item>;
+}
+
+/** A list whose items match a schema. */
+export function listOf<Item extends { readonly id: number }>(
+  path: string,
+  what: string,
+  schema: z.ZodType<Item>,
+): Listing<Item> {
+  return { path, what, read: readerOf(schema) };
 }
 
 /**
@@ -99,7 +109,7 @@ function rangeAfter(after: number, end: ListEnd | null): Query {
 }
 
 /** The number of items that a page announces for the whole list; null if there is none. */
-function countIn(page: unknown): number | null {
+export function countIn(page: unknown): number | null {
   const count = typeof page === 'object' && page !== null && 'count' in page ? page.count : null;
   return Number.isSafeInteger(count) ? Number(count) : null;
 }
@@ -252,11 +262,7 @@ function readPage(body: unknown): { results: readonly unknown[]; isLast: boolean
 }
 
 function unexpectedShapeError({ address }: Responder, what: string): TokenctlError {
-  return new TokenctlError(
-    'target_misbehaved',
-    `${address} sent ${what} in a format that no controller or gateway uses`,
-    { hint: 'Run `tokenctl context check` to see which server answers at this address.' },
-  );
+  return unknownFormat(`${address} sent ${what} in a format that no controller or gateway uses`);
 }
 
 const ACTIVITY = 'the activity stream';

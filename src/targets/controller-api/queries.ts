@@ -121,6 +121,17 @@ function groupByLength(values: readonly string[]): string[][] {
   return groups;
 }
 
+/** The limits of a period as filters of a field. */
+export function within(
+  field: string,
+  { since, until }: { readonly since?: Date | undefined; readonly until?: Date | undefined },
+): Query {
+  return [
+    ...(since === undefined ? [] : [[`${field}__gte`, since.toISOString()] as const]),
+    ...(until === undefined ? [] : [[`${field}__lt`, until.toISOString()] as const]),
+  ];
+}
+
 /** Encodes a query, but not its commas. */
 export function queryString(query: Query): string {
   return query

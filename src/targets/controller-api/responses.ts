@@ -1,4 +1,4 @@
-import { TokenctlError } from '@tokenctl/common/errors.ts';
+import { TokenctlError, type TokenctlErrorCode } from '@tokenctl/common/errors.ts';
 import { isFromService } from '@tokenctl/common/product.ts';
 import type { Connection, Credential, HttpResponse } from './connection.ts';
 
@@ -60,6 +60,29 @@ export function responseError(response: HttpResponse, from: Responder, what: str
   return new TokenctlError('target_misbehaved', `${answerer} failed to return ${what} (HTTP ${status})`, {
     hint: "Check the server's log.",
     details: { status },
+  });
+}
+
+/** The errors if this version does not have something, or this account may not read it. */
+export const MISSING: readonly TokenctlErrorCode[] = ['not_found', 'permission_refused', 'unsupported'];
+
+/** The result, or null for an error with one of these codes. */
+export async function orNull<T>(
+  codes: readonly TokenctlErrorCode[],
+  read: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof TokenctlError && codes.includes(error.code)) return null;
+    throw error;
+  }
+}
+
+/** The error for a response in another format than that of any controller or gateway. */
+export function unknownFormat(said: string): TokenctlError {
+  return new TokenctlError('target_misbehaved', said, {
+    hint: 'Run `tokenctl context check` to see which server answers at this address.',
   });
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Api } from './api.ts';
-import { isMissing } from './evidence-lists.ts';
-import { parseJson } from './responses.ts';
+import { MISSING, orNull, parseJson } from './responses.ts';
 
 const described = z.looseObject({
   actions: z.looseObject({ PUT: z.record(z.string(), z.looseObject({ default: z.unknown().optional() })) }),
@@ -13,17 +12,15 @@ const CATEGORY = /^[a-z][a-z0-9-]{0,60}$/;
 /** The defaults of a settings category (`authentication`), as a controller 24.6.1 describes them [seen]; else empty. */
 export async function readDefaults(api: Api, category: string | null): Promise<ReadonlyMap<string, unknown>> {
   if (category === null || !CATEGORY.test(category)) return new Map();
-  try {
+  const read = async () => {
     const what = `the description of the settings ${category}`;
     const response = await api.send({ method: 'OPTIONS', path: `settings/${category}/` });
-    const body = described.safeParse(parseJson(response, api, what)).data;
-    return new Map(
-      Object.entries(body?.actions.PUT ?? {}).flatMap(([name, each]) =>
-        'default' in each ? [[name, each.default] as const] : [],
-      ),
-    );
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-    return new Map();
-  }
+    return described.safeParse(parseJson(response, api, what)).data;
+  };
+  const body = await orNull(MISSING, read);
+  return new Map(
+    Object.entries(body?.actions.PUT ?? {}).flatMap(([name, each]) =>
+      'default' in each ? [[name, each.default] as const] : [],
+    ),
+  );
 }

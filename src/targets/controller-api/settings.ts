@@ -1,7 +1,7 @@
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { AuthenticationSettings, Patience } from '../../operations/ports/target-parts.ts';
 import type { Api } from './api.ts';
-import { parseJson } from './responses.ts';
+import { parseJson, unknownFormat } from './responses.ts';
 
 /** Reads the authentication settings, which superusers and auditors may. Throws `target_misbehaved` without any. */
 export async function readSettings(api: Api, patience?: Patience): Promise<AuthenticationSettings> {
@@ -37,9 +37,5 @@ async function presentSettings(api: Api): Promise<object> {
 function settingsIn(body: unknown, { address, dialect }: Api): AuthenticationSettings {
   const settings = dialect.settings.read(body);
   if (settings !== null) return settings;
-  throw new TokenctlError(
-    'target_misbehaved',
-    `${address} sent authentication settings that do not match a ${dialect.name}'s`,
-    { hint: 'Run `tokenctl context check` to see which server answers at this address.' },
-  );
+  throw unknownFormat(`${address} sent authentication settings that do not match a ${dialect.name}'s`);
 }

@@ -23,12 +23,11 @@ export async function findByShownUse(
   api: Api,
   { token, userId, own }: { token: string; userId: number; own: readonly number[] },
 ): Promise<{ readonly ids: readonly number[]; readonly date: string | undefined }> {
-  const authorization = `Bearer ${token}`;
   let before = await shownUses(api, userId);
   let possible: readonly number[] | null = null;
   let date: string | undefined;
   for (let uses = 1; uses <= MAX_USES; uses += 1) {
-    const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
+    const response = await api.getAs(token, 'tokens/0/');
     if (isUnauthenticated(response)) break;
     date = response.headers.date;
     const after = await shownUses(api, userId);

@@ -11,11 +11,11 @@ import type {
   UserIdentities,
   UserIdentity,
 } from '../../operations/ports/target-parts.ts';
-import { type Api, id, type Query } from './api.ts';
+import { type Api, id, namedUser, type Query } from './api.ts';
 import { authorizationHeader } from './connection.ts';
-import { type Listing, listItems } from './listing.ts';
+import { listItems, listOf } from './listing.ts';
 import { listFilter, userQueries } from './queries.ts';
-import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
+import { isJson, isUnauthenticated, orNull, parseJson, responseError } from './responses.ts';
 
 /**
  * Sets a user's password. A controller 24.6.1 gives the same response for an external account, whose password
@@ -104,19 +104,16 @@ const assignment = z
     };
   });
 
+const ASSIGNMENTS = 'role_user_assignments/';
+
 /** The roles of a user in the new role tables; empty if a controller has no such list. */
 async function listAssignments(
   api: Api,
   userId: number,
   restrict: readonly (readonly [string, string])[] = [],
 ): Promise<readonly z.output<typeof assignment>[]> {
-  const path = 'role_user_assignments/';
-  const listing: Listing<z.output<typeof assignment>> = {
-    path,
-    what: `the role assignments of user ${userId}`,
-    read: (body) => assignment.safeParse(body).data ?? null,
-  };
-  const probe = await api.send({ method: 'GET', path: `${path}?user__id=${userId}&page_size=1` });
+  const listing = listOf(ASSIGNMENTS, `the role assignments of user ${userId}`, assignment);
+  const probe = await api.send({ method: 'GET', path: `${ASSIGNMENTS}?user__id=${userId}&page_size=1` });
   if (probe.status === 404) return [];
   return await Array.fromAsync(listItems(api, [[['user__id', String(userId)], ...restrict]], listing));
 }
@@ -135,11 +132,7 @@ function kindText(kind = 'object'): string {
 export async function listRoles(api: Api, userId: number): Promise<readonly HeldRole[]> {
   const { data } = flags.safeParse(await api.getJson(`users/${userId}/`, `user ${userId}`));
   const held = FLAGS.filter((flag) => data?.[`is_${flag}`] === true);
-  const listing: Listing<z.output<typeof role>> = {
-    path: `users/${userId}/roles/`,
-    what: `the roles of user ${userId}`,
-    read: (body) => role.safeParse(body).data ?? null,
-  };
+  const listing = listOf(`users/${userId}/roles/`, `the roles of user ${userId}`, role);
   try {
     const roles = await Array.fromAsync(listItems(api, [[]], listing));
     const known = new Set([...roles.map(({ key }) => key), ...held.map(() => '::auditor')]);
@@ -193,7 +186,6 @@ async function setAssignment(
     about === '' ? ['object_id__isnull', 'true'] : ['object_id', about],
   ];
   const present = await listAssignments(api, userId, of);
-  const path = 'role_user_assignments/';
   const json = {
     user: userId,
     role_definition: Number(definition),
@@ -202,8 +194,8 @@ async function setAssignment(
   const requests = held
     ? present.length > 0
       ? []
-      : [{ method: 'POST', path, json } as const]
-    : present.map((each) => ({ method: 'DELETE', path: `${path}${each.id}/` }) as const);
+      : [{ method: 'POST', path: ASSIGNMENTS, json } as const]
+    : present.map((each) => ({ method: 'DELETE', path: `${ASSIGNMENTS}${each.id}/` }) as const);
   for (const request of requests) {
     const response = await api.send(request);
     const isDone = (response.status >= 200 && response.status <= 299) || (!held && response.status === 404);
@@ -211,20 +203,10 @@ async function setAssignment(
   }
 }
 
-const user = z.object({ id, username: z.string(), email: z.string().nullish() });
+const user = namedUser.extend({ email: z.string().nullish() });
 const organization = z.object({ id, name: z.string() });
-
-const USERS: Listing<z.output<typeof user>> = {
-  path: 'users/',
-  what: 'the list of users',
-  read: (body) => user.safeParse(body).data ?? null,
-};
-
-const ORGANIZATIONS: Listing<z.output<typeof organization>> = {
-  path: 'organizations/',
-  what: 'the list of organizations',
-  read: (body) => organization.safeParse(body).data ?? null,
-};
+const USERS = listOf('users/', 'the list of users', user);
+const ORGANIZATIONS = listOf('organizations/', 'the list of organizations', organization);
 
 /** The email addresses of users, and their organizations among these: one request per two hundred members. */
 export async function readContacts(
@@ -275,11 +257,7 @@ const identities = z
     }),
   );
 
-const IDENTITIES: Listing<UserIdentities> = {
-  path: 'users/',
-  what: 'the list of users',
-  read: (body) => identities.safeParse(body).data ?? null,
-};
+const IDENTITIES = listOf('users/', 'the list of users', identities);
 
 /** Streams the users' accounts at identity providers. A gateway shows its authenticators by id. */
 export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> {
@@ -337,15 +315,11 @@ async function filteredUsers(
     }
     return users.map(({ id: userId }) => userId);
   };
-  try {
+  return await orNull(['unsupported', 'permission_refused'], async () => {
     if ((await withUid(known.uid))?.join() !== String(known.userId)) return null;
     if ((await withUid(randomUUID()))?.length !== 0) return null;
     return await withUid(uid);
-  } catch (error) {
-    if (error instanceof TokenctlError && ['unsupported', 'permission_refused'].includes(error.code))
-      return null;
-    throw error;
-  }
+  });
 }
 
 /** The ids of an organization's members; empty if the target has no such list. */
