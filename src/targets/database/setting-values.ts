@@ -5,7 +5,14 @@ import type { AuthenticationSettings } from '../../operations/ports/target-parts
 /** In seconds: about 7,900 years, for a four-digit year. A controller accepts more, and then creates no tokens. */
 const MAX_LIFETIME_SECONDS = 250_000_000_000;
 
-const writableLifetime = z.number().int().min(1).max(MAX_LIFETIME_SECONDS);
+/** OAUTH2_PROVIDER with a value for each of its keys. */
+function lifetimes<Value>(of: Value) {
+  return {
+    ACCESS_TOKEN_EXPIRE_SECONDS: of,
+    REFRESH_TOKEN_EXPIRE_SECONDS: of,
+    AUTHORIZATION_CODE_EXPIRE_SECONDS: of,
+  };
+}
 
 /** The values that may be written, by the rules of the controller's API. */
 const WRITABLE = {
@@ -15,11 +22,7 @@ const WRITABLE = {
   SESSIONS_PER_USER: z.number().int().min(-1),
   MAX_EXTRA_SESSIONS_PER_USER: z.number().int().min(-1),
   DISABLE_LOCAL_AUTH: z.boolean(),
-  OAUTH2_PROVIDER: z.object({
-    ACCESS_TOKEN_EXPIRE_SECONDS: writableLifetime,
-    REFRESH_TOKEN_EXPIRE_SECONDS: writableLifetime,
-    AUTHORIZATION_CODE_EXPIRE_SECONDS: writableLifetime,
-  }),
+  OAUTH2_PROVIDER: z.object(lifetimes(z.number().int().min(1).max(MAX_LIFETIME_SECONDS))),
   LOGIN_REDIRECT_OVERRIDE: z.string(),
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
 } as const satisfies Record<keyof AuthenticationSettings, z.ZodType>;
@@ -55,14 +58,7 @@ export const DEFAULTS: AuthenticationSettings = {
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: false,
 };
 
-const seconds = z.number().int().nonnegative();
-const readableLifetimes = z
-  .object({
-    ACCESS_TOKEN_EXPIRE_SECONDS: seconds,
-    REFRESH_TOKEN_EXPIRE_SECONDS: seconds,
-    AUTHORIZATION_CODE_EXPIRE_SECONDS: seconds,
-  })
-  .partial();
+const readableLifetimes = z.object(lifetimes(z.number().int().nonnegative())).partial();
 
 /** The valid stored values, which are more than may be written. */
 const READABLE = {
@@ -77,12 +73,6 @@ const READABLE = {
     .transform((text) => text ?? ''),
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
 } as const;
-
-const ZERO_LIFETIMES: AuthenticationSettings['OAUTH2_PROVIDER'] = {
-  ACCESS_TOKEN_EXPIRE_SECONDS: 0,
-  REFRESH_TOKEN_EXPIRE_SECONDS: 0,
-  AUTHORIZATION_CODE_EXPIRE_SECONDS: 0,
-};
 
 /**
  * The effective settings: stored values over the defaults.
@@ -107,7 +97,7 @@ export function effectiveSettings(
     const read = readableLifetimes.safeParse(stored.get('OAUTH2_PROVIDER'));
     if (!read.success) return { invalid: 'OAUTH2_PROVIDER' };
     values['OAUTH2_PROVIDER'] = {
-      ...(missingLifetime === 'zero' ? ZERO_LIFETIMES : DEFAULTS.OAUTH2_PROVIDER),
+      ...(missingLifetime === 'zero' ? lifetimes(0) : DEFAULTS.OAUTH2_PROVIDER),
       ...Object.fromEntries(Object.entries(read.data).filter(([, value]) => value !== undefined)),
     };
   }

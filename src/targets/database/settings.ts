@@ -21,9 +21,8 @@ export async function currentSettings(
   const { layout, address } = connection;
   if (layout === 'gateway') return readGatewaySettings(connection, database);
   const stored = await readStoredSettings(database);
-  const values = new Map([...stored].map(([name, { value }]) => [name, value]));
   const hasExternalUsers = layout !== 'controller' || connection.recognized.accountTables.size > 0;
-  const read = effectiveSettings(values, layout === 'controller' ? 'zero' : 'default', hasExternalUsers);
+  const read = effectiveSettings(stored, layout === 'controller' ? 'zero' : 'default', hasExternalUsers);
   if ('settings' in read) return read.settings;
   throw new TokenctlError('target_misbehaved', `${address} contains an invalid value for ${read.invalid}`, {
     hint: 'Set it again in the controller.',
@@ -34,8 +33,7 @@ export async function currentSettings(
  * Writes settings as the controller does: one row each, with an entry in the activity stream, all or none.
  * Unchanged values are not written. OAUTH2_PROVIDER is always stored with all its keys. The table is locked
  * against other writers.
- *
- * ¶ @throws TokenctlError `unsupported` for a value that the controller's API would reject too.
+ * @throws TokenctlError `unsupported` for a value that the controller's API would reject too.
  */
 export function writeSettings(
   connection: Connection,
@@ -60,13 +58,14 @@ export function writeSettings(
 interface SettingChange {
   readonly name: keyof AuthenticationSettings;
   readonly value: unknown;
-  readonly before: StoredSetting | undefined;
+  /** The stored value; undefined if none is stored. */
+  readonly before: unknown;
 }
 
 function requireWritable(connection: Connection, change: SettingChange): void {
   const { name, value, before } = change;
   requireValid(name, withAllKeys(change), { program: 'controller', address: connection.address });
-  if (name === 'DISABLE_LOCAL_AUTH' && value === true && before?.value !== true) {
+  if (name === 'DISABLE_LOCAL_AUTH' && value === true && before !== true) {
     throw new TokenctlError('unsupported', 'Local accounts cannot be disabled through the database', {
       hint: "Use the controller's API, which checks for an identity provider and revokes local users' tokens.",
     });
@@ -76,26 +75,22 @@ function requireWritable(connection: Connection, change: SettingChange): void {
 /** OAUTH2_PROVIDER with all three keys. A key that the change omits keeps its value, or gets the default. */
 function withAllKeys({ name, value, before }: SettingChange): unknown {
   if (name !== 'OAUTH2_PROVIDER' || typeof value !== 'object') return value;
-  const stored = typeof before?.value === 'object' ? before.value : {};
+  const stored = typeof before === 'object' ? before : {};
   return { ...DEFAULTS.OAUTH2_PROVIDER, ...stored, ...value };
 }
 
 async function writeSetting(transaction: Queryable, { name, value, before }: SettingChange): Promise<void> {
   if (before === undefined) {
     if (isDeepStrictEqual(value, DEFAULTS[name])) return;
-    const id = await insertSetting(transaction, name, value);
-    await insertSettingEntry(transaction, {
-      operation: 'create',
-      name,
-      changes: pythonJson({ value: entryValue(value), id }),
-    });
-  } else if (!isDeepStrictEqual(value, before.value)) {
-    await updateSetting(transaction, name, value);
-    await insertSettingEntry(transaction, {
-      operation: 'update',
-      name,
-      changes: pythonJson({ value: [entryValue(before.value), entryValue(value)] }),
-    });
+    const [id] = await sql`INSERT INTO conf_setting (created, modified, key, value)
+      VALUES (now(), now(), ${name}, ${pythonJson(value)}) RETURNING id`.ids(transaction);
+    await insertEntry(transaction, { operation: 'create', name, changes: { value: entryValue(value), id } });
+  } else if (!isDeepStrictEqual(value, before)) {
+    // All rows of a setting, so that they agree whichever is read.
+    await sql`UPDATE conf_setting SET value = ${pythonJson(value)}, modified = now()
+      WHERE user_id IS NULL AND key = ${name}`.execute(transaction);
+    const changes = { value: [entryValue(before), entryValue(value)] };
+    await insertEntry(transaction, { operation: 'update', name, changes });
   }
 }
 
@@ -112,11 +107,6 @@ function pythonJson(value: unknown): string {
   return `{${members.join(', ')}}`;
 }
 
-interface StoredSetting {
-  readonly key: string;
-  readonly value: unknown;
-}
-
 /**
  * A stored value: JSON, in a column of that type or, up to controller 22.3, of text [seen on 21.14.0]. The
  * column's type determines how an untyped parameter is stored, so statements are the same for both.
@@ -131,36 +121,23 @@ export function storedValue(text: string | null): unknown {
 }
 
 /** The stored system settings. Of several rows for one key, a controller uses the one with the lowest id. */
-async function readStoredSettings(database: Queryable): Promise<ReadonlyMap<string, StoredSetting>> {
+async function readStoredSettings(database: Queryable): Promise<ReadonlyMap<string, unknown>> {
   const rows = await sql`SELECT DISTINCT ON (s.key) s.key, s.id, s.value::text AS value FROM conf_setting s
     WHERE s.user_id IS NULL AND s.key = ANY(${SETTING_NAMES}::text[])
     ORDER BY s.key, s.id`.rows<{ key: string; value: string | null }>(database);
-  return new Map(rows.map(({ key, value }) => [key, { key, value: storedValue(value) }]));
+  return new Map(rows.map(({ key, value }) => [key, storedValue(value)]));
 }
 
-async function insertSetting(transaction: Queryable, key: string, value: unknown): Promise<number> {
-  const row = await sql`INSERT INTO conf_setting (created, modified, key, value)
-    VALUES (now(), now(), ${key}, ${pythonJson(value)}) RETURNING id`.first<{ id: number }>(transaction);
-  if (row === null) throw new Error('an INSERT … RETURNING returned no row');
-  return row.id;
-}
-
-/** Changes all rows of a setting, so that they agree whichever is read. */
-async function updateSetting(transaction: Queryable, key: string, value: unknown): Promise<void> {
-  await sql`UPDATE conf_setting SET value = ${pythonJson(value)}, modified = now()
-    WHERE user_id IS NULL AND key = ${key}`.execute(transaction);
-}
-
-/** Records a setting's change in the activity stream, as the controller does. `changes` is JSON. */
-async function insertSettingEntry(
+/** Records a setting's change in the activity stream, as the controller does. */
+async function insertEntry(
   transaction: Queryable,
-  entry: { readonly operation: 'create' | 'update'; readonly name: string; readonly changes: string },
+  entry: { readonly operation: 'create' | 'update'; readonly name: string; readonly changes: object },
 ): Promise<void> {
   await insertEntries('controller', {
     operation: entry.operation,
     objectType: 'setting',
     id: sql`NULL`,
-    changes: sql`${entry.changes}::text`,
+    changes: sql`${pythonJson(entry.changes)}::text`,
     setting: sql`jsonb_build_object('name', ${entry.name}::text, 'category', 'authentication')`,
     from: sql``,
   }).execute(transaction);
