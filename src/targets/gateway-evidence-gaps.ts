@@ -1,4 +1,4 @@
-import type { Evidence, JobRecord, RoleRecord } from '../operations/ports/evidence.ts';
+import type { Evidence, JobRecord, MissingNumbers, RoleRecord } from '../operations/ports/evidence.ts';
 
 /** What an investigation of a gateway cannot find, over its API or in its database. */
 export abstract class GatewayEvidenceGaps {
@@ -26,5 +26,9 @@ export abstract class GatewayEvidenceGaps {
 
   async *jobs(): AsyncGenerator<JobRecord, void> {
     // A gateway runs no jobs.
+  }
+
+  missingJobs(): Promise<MissingNumbers> {
+    return Promise.resolve({ first: 1, last: 0, missing: 0, isEndKnown: true });
   }
 }

@@ -264,11 +264,6 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     });
   }
 
-  /** A gateway runs no jobs. */
-  missingJobs(): Promise<MissingNumbers> {
-    return Promise.resolve({ first: 1, last: 0, missing: 0, isEndKnown: true });
-  }
-
   async extent(): Promise<StreamReach> {
     const api = await this.#open();
     return {

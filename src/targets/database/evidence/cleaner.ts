@@ -9,7 +9,7 @@ import { isKnownKind } from '../../../domain/investigation/kinds.ts';
 import { isMasked, isReference } from '../../../domain/investigation/recorded-values.ts';
 import type { Cleaner, CleaningValues } from '../../../operations/ports/evidence.ts';
 import { databaseError, openConnection } from '../connection.ts';
-import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
+import { ENTRIES, linkOf, record, recordRemoval } from './cleaning-entries.ts';
 import { ROLE_TABLES, ROLE_TABLES_READ, removeRole } from './cleaning-roles.ts';
 import type { DatabaseEvidenceOptions } from './evidence.ts';
 import { LINK_TABLES, ROLE_LINK, SERVICE_ROLES, STORES } from './evidence-tables.ts';
@@ -204,9 +204,17 @@ async function disable(
             AND next_run IS NOT NULL ORDER BY next_run DESC LIMIT 1) s
       WHERE t.id = ${template}`.execute(transaction);
   } else if (!(await setHostEnabled(transaction, id, false))) return 'unchanged';
-  const changes = { [field]: [true, false] };
-  await record(transaction, { operation: 'update', object1: kind, changes, links: [object] });
+  await recordUpdate(transaction, object, { [field]: [true, false] });
   return 'done';
+}
+
+/** Records a change of fields of an object. */
+function recordUpdate(
+  transaction: Queryable,
+  object: CleaningObject,
+  changes: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  return record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
 }
 
 function setHostEnabled(transaction: Queryable, id: number | null, enabled: boolean): Promise<boolean> {
@@ -217,8 +225,7 @@ function setHostEnabled(transaction: Queryable, id: number | null, enabled: bool
 
 async function enableHost(transaction: Queryable, { object }: Act<'enable'>): Promise<'done' | 'unchanged'> {
   if (!(await setHostEnabled(transaction, object.id, true))) return 'unchanged';
-  const changes = { enabled: [false, true] };
-  await record(transaction, { operation: 'update', object1: 'host', changes, links: [object] });
+  await recordUpdate(transaction, object, { enabled: [false, true] });
   return 'done';
 }
 
@@ -287,7 +294,7 @@ async function restoreFields(
   }
   if (fields.length === 0 && survey === null) return 'unchanged';
   const changes = { ...recorded, ...(survey === null ? {} : { survey_spec: ['hidden', '{}'] }) };
-  await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
+  await recordUpdate(transaction, object, changes);
   return 'done';
 }
 
@@ -303,8 +310,7 @@ async function rename(
       WHERE t.${id} = ${object.id} AND o.${id} = t.${id} AND t.${column} <> ${name}
       RETURNING o.${column} AS before`.first<{ before: string }>(transaction);
     if (row === null) return 'unchanged';
-    const changes = { [field]: [row.before, name] };
-    await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
+    await recordUpdate(transaction, object, { [field]: [row.before, name] });
   }
   return 'done';
 }
@@ -394,14 +400,6 @@ async function removeLink(
     await sql`DELETE FROM ${table} l WHERE l.${first} = ${object.id} AND l.${second} = ${other.id}
     RETURNING l.${first}`.exists(transaction);
   if (!isDone) return 'unchanged';
-  const ids = { object1: object.kind, object1_pk: object.id, object2: other.kind, object2_pk: other.id };
-  await record(transaction, {
-    operation: 'disassociate',
-    object1: object.kind,
-    object2: other.kind,
-    like: entry,
-    changes: { ...ids, action: 'disassociate' },
-    links: [object, other],
-  });
+  await recordRemoval(transaction, { object, other, like: entry });
   return 'done';
 }

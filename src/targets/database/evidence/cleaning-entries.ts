@@ -11,16 +11,45 @@ export function linkOf(kind: string): (readonly [table: string, column: string])
   return found === undefined ? [] : [found];
 }
 
+interface Linked {
+  readonly kind: string;
+  readonly id: number | null;
+}
+
+/** The relationship in entries about a user's role. */
+export const ROLE_MEMBERS = 'awx.main.models.rbac.Role_members';
+
 /** An activity stream entry without an actor. */
 interface NewEntry {
   readonly operation: 'update' | 'disassociate' | 'delete';
   readonly object1: string;
   readonly object2?: string;
   readonly changes: Readonly<Record<string, unknown>>;
-  readonly links: readonly { readonly kind: string; readonly id: number | null }[];
+  readonly links: readonly Linked[];
   readonly setting?: unknown;
   /** The entry that created the link. The controller repeats its relationship. */
   readonly like?: number | null;
+}
+
+/**
+ * Records that a link was removed.
+ * @param removal.links The entry's objects, if they are others than the two of the link.
+ */
+export async function recordRemoval(
+  transaction: Queryable,
+  removal: {
+    readonly object: Linked;
+    readonly other: Linked;
+    readonly relationship?: string;
+    readonly links?: readonly Linked[];
+    readonly like: number | null;
+  },
+): Promise<void> {
+  const { object, other, relationship, links = [object, other], like } = removal;
+  const of = { object1: object.kind, object2: other.kind };
+  const ids = { object1: object.kind, object1_pk: object.id, object2: other.kind, object2_pk: other.id };
+  const changes = { ...ids, action: 'disassociate', relationship };
+  await record(transaction, { operation: 'disassociate', ...of, changes, links, like });
 }
 
 /** Writes an entry as the controller does, but without an actor, and links it to its objects. */

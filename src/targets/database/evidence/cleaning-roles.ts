@@ -3,7 +3,7 @@ import { identifier, sql } from '@tokenctl/common/db/sql.ts';
 import type { CleaningAct } from '../../../domain/investigation/cleaning.ts';
 import { refusedAct } from '../../../domain/investigation/cleaning.ts';
 import { definedRoleField, kindOfModel } from '../../../domain/investigation/kinds.ts';
-import { record } from './cleaning-entries.ts';
+import { ROLE_MEMBERS, recordRemoval } from './cleaning-entries.ts';
 
 const MEMBERS = sql`main_rbac_roles_members`;
 const ASSIGNMENTS = sql`dab_rbac_roleuserassignment`;
@@ -71,22 +71,11 @@ export async function removeRole(
     await deleteUnused(transaction, objectRole);
   }
   if (!isMember && meant.length === 0) return 'unchanged';
-  const kind = kindOfModel(role.model);
-  const about = { kind, id: role.about };
-  const relationship = 'awx.main.models.rbac.Role_members';
-  const changes = {
-    object1: kind,
-    object1_pk: role.about,
-    object2: 'user',
-    object2_pk: other.id,
-    action: 'disassociate',
-    relationship,
-  };
-  await record(transaction, {
-    operation: 'disassociate',
-    object1: kind,
-    object2: 'user',
-    changes,
+  const about = { kind: kindOfModel(role.model), id: role.about };
+  await recordRemoval(transaction, {
+    object: about,
+    other: { kind: 'user', id: other.id },
+    relationship: ROLE_MEMBERS,
     links: [object, other, about],
     like: entry,
   });

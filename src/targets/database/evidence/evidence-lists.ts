@@ -3,7 +3,6 @@ import type { Actor } from '../../../domain/investigation/investigation.ts';
 import { LISTED_KINDS, type ListedKind } from '../../../domain/investigation/kinds.ts';
 import type {
   Evidence,
-  ListedObject,
   ListedObjects,
   MadeUser,
   MissingNumbers,
@@ -37,6 +36,25 @@ export interface MakingRow {
   readonly modified_name: string | null;
 }
 
+/** The columns of a {@link MakingRow} of a row `t` that is joined with {@link makersOf}. */
+export const MAKING = sql`${milliseconds(sql`t.created`)} AS created, ${milliseconds(sql`t.modified`)} AS modified,
+      t.created_by_id AS created_id, c.username AS created_name,
+      t.modified_by_id AS modified_id, m.username AS modified_name`;
+
+export function makersOf(users: Sql): Sql {
+  return sql`LEFT JOIN ${users} c ON c.id = t.created_by_id LEFT JOIN ${users} m ON m.id = t.modified_by_id`;
+}
+
+/** The conditions on a row `t` that users created it, or last changed it, in a period. Null for any user. */
+export function madeOrChanged(asked: Window & { readonly by: readonly number[] | null }) {
+  const [since, until] = [shared(asked.since), shared(asked.until)];
+  const by = asked.by === null ? sql`IS NOT NULL` : sql`= ANY(${shared(asked.by)}::bigint[])`;
+  return {
+    made: sql`t.created_by_id ${by} AND t.created >= ${since} AND t.created < ${until}`,
+    changed: sql`t.modified_by_id ${by} AND t.modified >= ${since} AND t.modified < ${until}`,
+  };
+}
+
 /** The objects `t` of a kind that users created or last changed. */
 function listedSql(kind: ListedKind, { made, changed }: { made: Sql; changed: Sql }): Sql {
   const { table, parent, name } = tableOf(kind);
@@ -46,12 +64,8 @@ function listedSql(kind: ListedKind, { made, changed }: { made: Sql; changed: Sq
       : sql`${identifier(parent)} t
         JOIN ${identifier(table)} p ON ${identifier(`p.${parent.replace('main_', '')}_ptr_id`)} = t.id`;
   const isManaged = kind === 'credential_type' ? sql`NOT t.managed AND ` : sql``;
-  return sql`SELECT ${literal(kind)} AS kind, t.id, ${identifier(`t.${name}`)}::text AS name,
-      ${milliseconds(sql`t.created`)} AS created, ${milliseconds(sql`t.modified`)} AS modified,
-      t.created_by_id AS created_id, c.username AS created_name,
-      t.modified_by_id AS modified_id, m.username AS modified_name
-    FROM ${from} LEFT JOIN auth_user c ON c.id = t.created_by_id LEFT JOIN auth_user m ON m.id = t.modified_by_id
-    WHERE ${isManaged}((${made}) OR (${changed}))`;
+  return sql`SELECT ${literal(kind)} AS kind, t.id, ${identifier(`t.${name}`)}::text AS name, ${MAKING}
+    FROM ${from} ${makersOf(sql`auth_user`)} WHERE ${isManaged}((${made}) OR (${changed}))`;
 }
 
 function tableOf(kind: ListedKind) {
@@ -70,12 +84,7 @@ export async function readMadeBy(
   const readable = kinds.filter((kind) => whole.has(tableOf(kind).parent ?? tableOf(kind).table));
   const unread = kinds.filter((kind) => !readable.includes(kind));
   if (readable.length === 0 || asked.by?.length === 0) return { objects: [], unread };
-  const [since, until] = [shared(asked.since), shared(asked.until)];
-  const by = asked.by === null ? sql`IS NOT NULL` : sql`= ANY(${shared(asked.by)}::bigint[])`;
-  const which = {
-    made: sql`t.created_by_id ${by} AND t.created >= ${since} AND t.created < ${until}`,
-    changed: sql`t.modified_by_id ${by} AND t.modified >= ${since} AND t.modified < ${until}`,
-  };
+  const which = madeOrChanged(asked);
   const lists = joined(
     readable.map((kind) => listedSql(kind, which)),
     ' UNION ALL ',
@@ -94,16 +103,15 @@ async function tablesWithMakers(connection: Connection, kinds: readonly ListedKi
   return new Set(rows.map(({ name }) => name));
 }
 
-export function listedOf(row: ListedRow): ListedObject {
-  return { kind: row.kind, id: row.id, name: row.name, ...makingOf(row) };
-}
-
-export function makingOf(row: MakingRow) {
+/** A row with its times as dates, and its makers as actors. */
+export function listedOf<Row extends MakingRow>(row: Row) {
+  const { created, modified, created_id, created_name, modified_id, modified_name, ...rest } = row;
   return {
-    created: dateOf(row.created),
-    modified: dateOf(row.modified),
-    createdBy: actorOf(row.created_id, row.created_name),
-    modifiedBy: actorOf(row.modified_id, row.modified_name),
+    ...rest,
+    created: dateOf(created),
+    modified: dateOf(modified),
+    createdBy: actorOf(created_id, created_name),
+    modifiedBy: actorOf(modified_id, modified_name),
   };
 }
 

@@ -5,13 +5,12 @@ import type {
   AssignedRoles,
   Evidence,
   RoleAssignment,
-  RoleDefinition,
   RoleHolder,
   RoleRecord,
 } from '../../../operations/ports/evidence.ts';
 import type { Connection } from '../connection.ts';
 import { dateOf, milliseconds } from '../queries.ts';
-import { actorOf, type MakingRow, makingOf } from './evidence-lists.ts';
+import { actorOf, listedOf, MAKING, type MakingRow, madeOrChanged, makersOf } from './evidence-lists.ts';
 
 /** A row of the new role tables. Times are in milliseconds. */
 interface AssignmentRow {
@@ -69,16 +68,10 @@ const HOLDERS = {
   role_team_assignment: { table: sql`dab_rbac_roleteamassignment`, column: sql`team_id`, name: sql`name` },
 } as const;
 
-function definitionsSql({ users }: HolderTables, { by, since, until }: Made): Sql {
-  return sql`SELECT d.id, d.name, ${milliseconds(sql`d.created`)} AS created,
-      ${milliseconds(sql`d.modified`)} AS modified, d.created_by_id AS created_id, c.username AS created_name,
-      d.modified_by_id AS modified_id, m.username AS modified_name
-    FROM dab_rbac_roledefinition d
-      LEFT JOIN ${users} c ON c.id = d.created_by_id LEFT JOIN ${users} m ON m.id = d.modified_by_id
-    WHERE NOT d.managed
-      AND ((d.created_by_id = ANY(${by}::bigint[]) AND d.created >= ${since} AND d.created < ${until})
-        OR (d.modified_by_id = ANY(${by}::bigint[]) AND d.modified >= ${since} AND d.modified < ${until}))
-    ORDER BY d.id`;
+function definitionsSql({ users }: HolderTables, asked: Made): Sql {
+  const { made, changed } = madeOrChanged(asked);
+  return sql`SELECT t.id, t.name, ${MAKING} FROM dab_rbac_roledefinition t ${makersOf(users)}
+    WHERE NOT t.managed AND ((${made}) OR (${changed})) ORDER BY t.id`;
 }
 
 function unattributedSql({ since, until }: Made): Sql {
@@ -103,7 +96,7 @@ export async function readAssignedRoles(
   const missing = await unattributedSql(made).first<{ count: number }>(reader);
   return {
     assignments,
-    definitions: definitions.map(definitionOf),
+    definitions: definitions.map(listedOf),
     unattributed: Number(missing?.count ?? 0),
   };
 }
@@ -121,11 +114,6 @@ function assignmentOf(kind: RoleAssignment['kind'], row: AssignmentRow): RoleAss
   };
 }
 
-function definitionOf(row: DefinitionRow): RoleDefinition {
-  const { id, name } = row;
-  return { id, name, ...makingOf(row) };
-}
-
 /** Whether a user or team has a role in the new role tables. */
 export async function hasAssignedRole(
   connection: Connection,
@@ -133,11 +121,9 @@ export async function hasAssignedRole(
 ): Promise<boolean> {
   const { table, column } = HOLDERS[`role_${holder.kind}_assignment`];
   const objectId = about === null ? null : String(about);
-  const row = await sql`SELECT EXISTS (SELECT FROM ${table} a
-      WHERE a.role_definition_id = ${definition} AND a.${column} = ${holder.id}
-        AND a.object_id IS NOT DISTINCT FROM ${objectId}::text)
-      AS has`.first<{ has: boolean }>(connection.reader);
-  return row?.has === true;
+  return await sql`SELECT FROM ${table} a WHERE a.role_definition_id = ${definition}
+      AND a.${column} = ${holder.id} AND a.object_id IS NOT DISTINCT FROM ${objectId}::text
+    LIMIT 1`.exists(connection.reader);
 }
 
 interface RoleRow {
@@ -182,11 +168,8 @@ export async function holdsRole(
   connection: Connection,
   role: number,
   holder: { readonly kind: string; readonly id: number },
-): Promise<boolean | null> {
-  const row = await sql`SELECT EXISTS (${heldSql(role, holder)}) AS has`.first<{ has: boolean }>(
-    connection.reader,
-  );
-  return row?.has ?? null;
+): Promise<boolean> {
+  return await sql`${heldSql(role, holder)} LIMIT 1`.exists(connection.reader);
 }
 
 type Held = Parameters<Evidence['roleHolders']>[0];

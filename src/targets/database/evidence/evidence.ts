@@ -331,10 +331,8 @@ class DatabaseEvidence implements OpenedEvidence {
     const found = linkTable(link, object.kind);
     if (found === undefined || !this.#present.has(found[0])) return null;
     const [table, first, second] = found.map(identifier);
-    const row = await sql`SELECT EXISTS (SELECT FROM ${table} l
-        WHERE l.${first} = ${object.id}::bigint AND l.${second} = ${other.id}::bigint)
-      AS has`.first<{ has: boolean }>(this.#reader);
-    return row?.has ?? null;
+    return await sql`SELECT FROM ${table} l WHERE l.${first} = ${object.id}::bigint
+      AND l.${second} = ${other.id}::bigint LIMIT 1`.exists(this.#reader);
   }
 
   async *jobs(selector: JobSelector): AsyncGenerator<JobRecord, void> {

@@ -1,22 +1,19 @@
 import { literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { StreamEntry } from '../../../domain/investigation/deed.ts';
-import { recordedMaker, streamEntryOf } from '../../../domain/investigation/gateway-entries.ts';
+import {
+  type GatewayEntry,
+  recordedMaker,
+  streamEntryOf,
+} from '../../../domain/investigation/gateway-entries.ts';
 import type { Actor } from '../../../domain/investigation/investigation.ts';
 import type { Connection } from '../connection.ts';
 import { type ColumnSql, dateOf, milliseconds, readArrays } from '../queries.ts';
 import { TABLES } from '../tables.ts';
 
 /** A row of a gateway's activity stream. The time is in milliseconds. */
-interface EntryRow {
-  readonly id: number;
+interface EntryRow extends Omit<GatewayEntry, 'at' | 'actor' | 'changes'> {
   readonly at: number;
-  readonly operation: string;
-  readonly model: string;
-  readonly object_id: string | null;
-  readonly related_model: string | null;
-  readonly related_id: string | null;
-  readonly related_field: string | null;
-  readonly changes: Readonly<Record<string, unknown>> | null;
+  readonly changes: GatewayEntry['changes'] | null;
   readonly actor_id: number | null;
   readonly actor: string | null;
 }
@@ -26,10 +23,10 @@ const COLUMNS: ColumnSql<EntryRow> = {
   at: milliseconds(sql`s.created`),
   operation: sql`s.operation`,
   model: sql`c.model`,
-  object_id: sql`s.object_id`,
-  related_model: sql`r.model`,
-  related_id: sql`s.related_object_id`,
-  related_field: sql`s.related_field_name`,
+  objectId: sql`s.object_id`,
+  relatedModel: sql`coalesce(r.model, '')`,
+  relatedId: sql`s.related_object_id`,
+  relatedField: sql`coalesce(s.related_field_name, '')`,
   changes: sql`s.changes`,
   actor_id: sql`s.created_by_id`,
   actor: sql`u.username`,
@@ -63,28 +60,11 @@ export async function readGatewayEntries(
     COLUMNS,
     sql`${STREAM} AND ${where} ORDER BY s.id${direction} LIMIT ${literal(limit)}`,
   );
-  const entries = rows.flatMap((row) => {
-    const changes = row.changes ?? {};
+  const entries = rows.flatMap(({ at, changes: recorded, actor_id: id, actor: username, ...row }) => {
+    const changes = recorded ?? {};
     const actor =
-      row.actor_id === null
-        ? (actorOf?.(recordedMaker({ changes })) ?? null)
-        : { id: row.actor_id, username: row.actor ?? '' };
-    const entry = streamEntryOf(
-      {
-        id: row.id,
-        at: dateOf(row.at),
-        operation: row.operation,
-        model: row.model,
-        actor,
-        changes,
-        objectId: row.object_id,
-        relatedModel: row.related_model ?? '',
-        relatedId: row.related_id,
-        relatedField: row.related_field ?? '',
-      },
-      settingNames,
-    );
-    return entry === null ? [] : [entry];
+      id === null ? (actorOf?.(recordedMaker({ changes })) ?? null) : { id, username: username ?? '' };
+    return streamEntryOf({ ...row, at: dateOf(at), actor, changes }, settingNames) ?? [];
   });
   return { entries, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
 }

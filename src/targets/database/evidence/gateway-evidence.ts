@@ -24,6 +24,9 @@ import { TABLES } from '../tables.ts';
 import {
   type ListedRow,
   listedOf,
+  MAKING,
+  madeOrChanged,
+  makersOf,
   type ObjectRow,
   readMissingEntries,
   readOldestUser,
@@ -197,25 +200,17 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     return readRoleHolders(this.#connection, held, { older: false, newer, tables: ROLE_TABLES });
   }
 
-  async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
+  async madeBy(asked: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
     const objects: ListedObject[] = [];
     const kinds = Object.entries(GATEWAY_LISTED_KINDS);
-    const of = by === null ? sql`IS NOT NULL` : sql`= ANY(${by}::bigint[])`;
+    const { made, changed } = madeOrChanged(asked);
     const isPresent = (kind: string) => this.#present.has(GATEWAY_STORES[kind]?.[0].text ?? '');
     for (const [kind, field] of kinds) {
       const [table, name] = GATEWAY_STORES[kind] ?? [];
       if (table === undefined || name === undefined || !isPresent(kind)) continue;
-      const rows = await sql`SELECT t.id, ${name} AS name, ${milliseconds(sql`t.created`)} AS created,
-            ${milliseconds(sql`t.modified`)} AS modified,
-            t.created_by_id AS created_id, c.username AS created_name,
-            t.modified_by_id AS modified_id, m.username AS modified_name
-          FROM ${table} t
-            LEFT JOIN ${users} c ON c.id = t.created_by_id LEFT JOIN ${users} m ON m.id = t.modified_by_id
-          WHERE (t.created_by_id ${of} AND t.created >= ${since} AND t.created < ${until})
-            OR (${field !== null} AND t.modified_by_id ${of}
-              AND t.modified >= ${since} AND t.modified < ${until}) ORDER BY t.id`.rows<
-        Omit<ListedRow, 'kind'>
-      >(this.#reader);
+      const rows = await sql`SELECT t.id, ${name} AS name, ${MAKING} FROM ${table} t ${makersOf(users)}
+          WHERE (${made}) OR (${field !== null} AND ${changed})
+          ORDER BY t.id`.rows<Omit<ListedRow, 'kind'>>(this.#reader);
       objects.push(...rows.map((row) => listedOf({ kind, ...row })));
     }
     return { objects, unread: kinds.flatMap(([kind]) => (isPresent(kind) ? [] : [kind])) };
@@ -235,11 +230,6 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     const row = await sql`SELECT coalesce(max(s.id), 0) + 1 AS first FROM ${activity} s
       WHERE s.created < ${since}`.first<{ first: number }>(this.#reader);
     return await readMissingEntries(this.#connection, row?.first ?? 1);
-  }
-
-  /** A gateway runs no jobs. */
-  missingJobs(): Promise<MissingNumbers> {
-    return Promise.resolve({ first: 1, last: 0, missing: 0, isEndKnown: true });
   }
 
   async extent(): Promise<StreamReach> {

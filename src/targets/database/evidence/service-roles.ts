@@ -3,7 +3,7 @@ import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { RoleRecord } from '../../../operations/ports/evidence.ts';
 import type { Connection } from '../connection.ts';
 import { type ArraysOf, readColumns } from '../queries.ts';
-import { record } from './cleaning-entries.ts';
+import { ROLE_MEMBERS, recordRemoval } from './cleaning-entries.ts';
 import { SERVICE_ROLES } from './evidence-tables.ts';
 
 /** The tables of {@link SERVICE_ROLES} from which rows are deleted to remove a user's role. */
@@ -111,18 +111,10 @@ export async function removeServiceRole(
   let deleted = 0;
   for (const deletion of deletions) deleted += await deletion.execute(transaction);
   if (deleted === 0) return 'unchanged';
-  await record(transaction, {
-    operation: 'disassociate',
-    object1: kind,
-    object2: 'user',
-    changes: {
-      ...{ object1: kind, object1_pk: object, object2: 'user', object2_pk: userId },
-      ...{ action: 'disassociate', relationship: 'awx.main.models.rbac.Role_members' },
-    },
-    links: [
-      { kind, id: object },
-      { kind: 'user', id: userId },
-    ],
+  await recordRemoval(transaction, {
+    object: { kind, id: object },
+    other: { kind: 'user', id: userId },
+    relationship: ROLE_MEMBERS,
     like: entry,
   });
   return 'done';
