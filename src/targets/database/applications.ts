@@ -71,9 +71,8 @@ export async function readApplication(
 /** The number of id tokens of an application; null if there is no table of them or the role may not read it. */
 async function countIdTokens({ recognized, database }: Connection, id: number): Promise<number | null> {
   if (!recognized.hasIdTokens) return null;
-  const right = await sql`SELECT has_column_privilege(${ID_TOKENS.text}, 'application_id', 'SELECT')
-    AS readable`.first<{ readable: boolean }>(database);
-  if (right?.readable !== true) return null;
+  const isReadable = sql`SELECT WHERE has_column_privilege(${ID_TOKENS.text}, 'application_id', 'SELECT')`;
+  if (!(await isReadable.exists(database))) return null;
   const row = await sql`SELECT count(*)::int AS count FROM ${ID_TOKENS} t
     WHERE t.application_id = ${id}`.first<{ count: number }>(database);
   return row?.count ?? 0;

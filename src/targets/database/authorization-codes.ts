@@ -5,7 +5,7 @@ import type { AuthorizationCode } from '../../domain/token.ts';
 import type { AuthorizationCodeSelector } from '../../operations/ports/target-parts.ts';
 import type { Connection } from './connection.ts';
 import { allOf, dateOf, type IdRange, idPages, inRange, milliseconds, PAGE_LIMIT, when } from './queries.ts';
-import { resolveNames, TokenReferences } from './references.ts';
+import { type Owners, resolveNames, TokenReferences } from './references.ts';
 import { processRows, readExistingIds } from './revocation.ts';
 import { type Layout, TABLES } from './tables.ts';
 
@@ -25,8 +25,8 @@ export async function* listAuthorizationCodes(
     for (const row of rows) {
       yield {
         id: row.id,
-        user: references.user(row),
-        application: references.application(row),
+        user: references.user(row.user_id),
+        application: references.application(row.application_id),
         created: dateOf(row.created),
         expires: dateOf(row.expires),
       };
@@ -57,7 +57,7 @@ interface CodeRow {
   readonly expires: number;
 }
 
-interface CodeCriteria extends Awaited<ReturnType<typeof resolveNames>> {
+interface CodeCriteria extends Owners {
   readonly state: AuthorizationCodeSelector['state'];
 }
 

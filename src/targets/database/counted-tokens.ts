@@ -67,8 +67,8 @@ export async function countTokens(
     const { id, user_id, application_id, description, expires: instants, met } = page;
     for (let index = 0; index < (id?.length ?? 0); index++) {
       token.id = id?.[index] ?? 0;
-      token.user = references.userOf(user_id?.[index] ?? null);
-      token.application = references.applicationOf(application_id?.[index] ?? null);
+      token.user = references.user(user_id?.[index] ?? null);
+      token.application = references.application(application_id?.[index] ?? null);
       token.description = description?.[index] ?? '';
       expires.setTime(instants?.[index] ?? Number.NaN);
       if (!isLeftOut(selector, token)) each(token, met?.[index] ?? 0);

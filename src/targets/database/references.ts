@@ -1,5 +1,6 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
+import type { Whose } from '../../domain/selector.ts';
 import type { ApplicationReference, UserReference } from '../../domain/token.ts';
 import type { Connection } from './connection.ts';
 import { type Layout, TABLES } from './tables.ts';
@@ -18,7 +19,8 @@ export class TokenReferences {
   constructor(layout: Layout) {
     this.#users = new ReferenceCache((database, ids) => readUserNames(database, { layout, ids }));
     this.#applications = new ReferenceCache((database, ids) =>
-      readApplicationNames(database, { layout, ids }),
+      sql`SELECT a.id, a.name FROM ${TABLES[layout].applications} a
+        WHERE a.id = ANY(${ids}::bigint[])`.rows<ApplicationReference>(database),
     );
   }
 
@@ -41,19 +43,11 @@ export class TokenReferences {
     });
   }
 
-  user({ user_id }: ReferringRow): UserReference | null {
-    return this.userOf(user_id);
-  }
-
-  application({ application_id }: ReferringRow): ApplicationReference | null {
-    return this.applicationOf(application_id);
-  }
-
-  userOf(id: number | null): UserReference | null {
+  user(id: number | null): UserReference | null {
     return this.#users.get(id);
   }
 
-  applicationOf(id: number | null): ApplicationReference | null {
+  application(id: number | null): ApplicationReference | null {
     return this.#applications.get(id);
   }
 }
@@ -84,19 +78,14 @@ class ReferenceCache<Reference extends UserReference | ApplicationReference> {
   }
 }
 
-/** Resolves the names in a selector to ids once, so that pages need no joins. */
-export function resolveNames(
-  connection: Connection,
-  names: {
-    readonly users?: readonly string[] | undefined;
-    readonly userIds?: readonly number[] | undefined;
-    readonly applications?: readonly string[] | undefined;
-    readonly applicationIds?: readonly number[] | undefined;
-  },
-): Promise<{
+/** The users and applications of a selector. */
+export interface Owners {
   readonly userIds: readonly number[] | undefined;
   readonly applicationIds: readonly number[] | undefined;
-}> {
+}
+
+/** Resolves the names in a selector to ids once, so that pages need no joins. */
+export function resolveNames(connection: Connection, names: Whose): Promise<Owners> {
   const tables = TABLES[connection.layout];
   return connection.read(async (database) => ({
     userIds:
@@ -118,12 +107,4 @@ export function readUserNames(
 ): Promise<UserReference[]> {
   return sql`SELECT u.id, u.username FROM ${TABLES[layout].users} u
     WHERE u.id = ANY(${ids}::bigint[])`.rows<UserReference>(database);
-}
-
-function readApplicationNames(
-  database: Queryable,
-  { layout, ids }: { layout: Layout; ids: readonly number[] },
-): Promise<ApplicationReference[]> {
-  return sql`SELECT a.id, a.name FROM ${TABLES[layout].applications} a
-    WHERE a.id = ANY(${ids}::bigint[])`.rows<ApplicationReference>(database);
 }

@@ -5,7 +5,7 @@ import type { Secret } from '@tokenctl/common/secret.ts';
 import { globText } from '../../domain/policy/subject.ts';
 import { Rows } from '../../domain/rows.ts';
 import { type Comparison, comparisonsOf, keptOf, type Selector, whoseOf } from '../../domain/selector.ts';
-import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
+import type { PlannedToken, RefreshToken, Token } from '../../domain/token.ts';
 import type { Identified, TargetDescription } from '../../operations/ports/target.ts';
 import type { RefreshTokenSelector } from '../../operations/ports/target-parts.ts';
 import type { Connection } from './connection.ts';
@@ -25,7 +25,7 @@ import {
   readArrays,
   when,
 } from './queries.ts';
-import { resolveNames, TokenReferences } from './references.ts';
+import { type Owners, resolveNames, TokenReferences } from './references.ts';
 import { isInClear, type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
 
 /** Streams the access tokens of a selector, ascending by id. */
@@ -55,8 +55,8 @@ export function listTokensToPlan(connection: Connection, selector: Selector): Ro
 function plannedToken(row: PlannedRow, references: TokenReferences): PlannedToken {
   return {
     id: row.id,
-    user: references.user(row),
-    application: references.application(row),
+    user: references.user(row.user_id),
+    application: references.application(row.application_id),
     scope: row.scope,
     hasRefreshToken: row.has_refresh_token,
     ...(row.refresh_created !== null && { refreshTokenCreated: dateOf(row.refresh_created) }),
@@ -180,9 +180,8 @@ export async function* listRefreshTokens(
   connection: Connection,
   selector: RefreshTokenSelector,
 ): AsyncGenerator<RefreshToken, void> {
-  const { ids, users, userIds, applications, applicationIds, ...rest } = selector;
-  const whose = { users, userIds, applications, applicationIds };
-  const criteria = { ...rest, ...(await resolveNames(connection, whose)) };
+  const { ids, ...asked } = selector;
+  const criteria = { ...asked, ...(await resolveNames(connection, asked)) };
   const { layout } = connection;
   const pages = idPages<RefreshTokenRow>(connection.table('refreshTokens'), ids, (range) =>
     refreshTokensSql(layout, criteria, range),
@@ -193,8 +192,8 @@ export async function* listRefreshTokens(
     for (const row of rows) {
       yield {
         id: row.id,
-        user: references.user(row),
-        application: references.application(row),
+        user: references.user(row.user_id),
+        application: references.application(row.application_id),
         created: dateOf(row.created),
         revoked: dateOrNull(row.revoked),
         accessTokenId: row.access_token_id,
@@ -204,13 +203,7 @@ export async function* listRefreshTokens(
   }
 }
 
-interface RefreshTokenCriteria {
-  readonly userIds?: readonly number[] | undefined;
-  readonly applicationIds?: readonly number[] | undefined;
-  readonly states?: readonly StoredRefreshTokenState[] | undefined;
-  readonly createdBefore?: Date | undefined;
-  readonly revokedBefore?: Date | undefined;
-}
+type RefreshTokenCriteria = Omit<RefreshTokenSelector, keyof Owners> & Owners;
 
 /** A refresh token's row. Instants are in milliseconds. */
 interface RefreshTokenRow {
@@ -330,10 +323,10 @@ export async function readTokenStorage(
 /** Whether live tokens are stored in plain text: unexpired access tokens, refresh tokens that are not revoked. */
 async function hasTokensInClear(database: Queryable): Promise<boolean> {
   const { accessTokens, refreshTokens } = TABLES.gateway;
-  const row = await sql`SELECT EXISTS (
+  return await sql`SELECT WHERE EXISTS (
       SELECT FROM ${accessTokens} t WHERE ${isInClear(sql`t.token`)} AND t.expires > now())
     OR EXISTS (
-      SELECT FROM ${refreshTokens} r WHERE ${isInClear(sql`r.token`)} AND r.revoked IS NULL)
-    AS found`.first<{ found: boolean }>(database);
-  return row?.found ?? false;
+      SELECT FROM ${refreshTokens} r WHERE ${isInClear(sql`r.token`)} AND r.revoked IS NULL)`.exists(
+    database,
+  );
 }

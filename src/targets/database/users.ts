@@ -78,14 +78,20 @@ export async function readContacts(
   return contacts;
 }
 
+/** The links `l` of a gateway's users to their authenticators `a`. */
+const AUTHENTICATORS = sql`dab_authentication_authenticatoruser l
+    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id`;
+
+/** Those of a user `u`, without the local authenticator. */
+const OWN_AUTHENTICATORS = sql`${AUTHENTICATORS}
+    WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local'`;
+
 /** SQL for a user `u`'s accounts at identity providers, as JSON, without a gateway's local authenticator. */
 const ACCOUNTS: Readonly<Record<'social' | 'gateway', Sql>> = {
   social: sql`(SELECT json_agg(json_build_object('provider', s.provider, 'uid', s.uid) ORDER BY s.id)
     FROM social_auth_usersocialauth s WHERE s.user_id = u.id)`,
   gateway: sql`(SELECT json_agg(json_build_object('provider', a.name, 'uid', l.uid) ORDER BY l.id)
-    FROM dab_authentication_authenticatoruser l
-    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
-    WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local')`,
+    FROM ${OWN_AUTHENTICATORS})`,
 };
 
 interface IdentitiesRow {
@@ -129,9 +135,7 @@ type Account = Exclude<UserIdentity, { readonly email: unknown }>;
 function accountOwners(layout: Layout, { provider, uid }: Account): Sql {
   if (layout !== 'gateway')
     return sql`SELECT s.user_id AS id FROM social_auth_usersocialauth s WHERE s.provider = ${provider} AND s.uid = ${uid}`;
-  return sql`SELECT l.user_id AS id FROM dab_authentication_authenticatoruser l
-    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
-    WHERE (a.slug = ${provider} OR a.name = ${provider}) AND l.uid = ${uid}`;
+  return sql`SELECT l.user_id AS id FROM ${AUTHENTICATORS} WHERE (a.slug = ${provider} OR a.name = ${provider}) AND l.uid = ${uid}`;
 }
 
 /** How many users of one identity are returned. Two are already too many. */
@@ -251,11 +255,8 @@ const CONTROLLER_ACCOUNTS: readonly (readonly [(typeof ACCOUNT_TABLES)[number], 
 ];
 
 /** A column of the authenticator of a gateway's user, unless it is the local one. */
-const ofAuthenticator = (column: Sql) => sql`(SELECT ${column}
-    FROM dab_authentication_authenticatoruser l
-    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
-    WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local'
-    ORDER BY l.id LIMIT 1)`;
+const ofAuthenticator = (column: Sql) =>
+  sql`(SELECT ${column} FROM ${OWN_AUTHENTICATORS} ORDER BY l.id LIMIT 1)`;
 
 const GATEWAY_ACCOUNT = ofAuthenticator(sql`CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
       WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END`);
