@@ -225,6 +225,14 @@ export function hasRole(
   );
 }
 
+/** Whether someone with these roles is an admin of a team itself. */
+export function administersTeam(held: readonly HeldRole[], id: number): boolean {
+  return held.some(
+    ({ resource_type, resource_id, role }) =>
+      resource_type === 'team' && resource_id === id && role === 'admin',
+  );
+}
+
 /** Rows of objects in SQL, and the role that they are checked for. */
 interface AskedRows {
   readonly type: SharedType;

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { administersOrganization, canChangeToken, canChangeUser } from '../src/access.ts';
+import { administersOrganization, administersTeam, canChangeToken, canChangeUser } from '../src/access.ts';
 import { FIELD_RULES, requireFieldRights } from '../src/field-rights.ts';
 import { mayAssign } from '../src/resources/memberships.ts';
 import { canSeeUser } from '../src/resources/users.ts';
+import { heldRoles } from '../src/store/object-roles.ts';
 import { findRole, hasRolesWithout, type RoleRecord } from '../src/store/roles.ts';
-import { teamsAdministeredBy } from '../src/store/teams.ts';
 import { findToken } from '../src/store/tokens.ts';
 import { findUser, type UserRecord } from '../src/store/users.ts';
 import { type Attempt, rightsPage } from './rights-table.ts';
@@ -69,7 +69,7 @@ describe('who may set which field of which object', () => {
         return token !== null && canChangeToken(caller, token);
       }
       case 'team':
-        if ((await teamsAdministeredBy(database, caller.id)).has(thing.id)) return true;
+        if (administersTeam(await heldRoles(database, caller), thing.id)) return true;
     }
     return administersOrganization(caller, organizationOf(thing));
   }

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, hasRole } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -12,16 +11,15 @@ import {
   SEES_ALL,
   usersWithAccess,
 } from '../store/access-list.ts';
-import { type HeldRole, heldRoles, type ResourceWithRoles, type RoleName } from '../store/object-roles.ts';
-import type { RoleRecord } from '../store/roles.ts';
-import { teamsAdministeredBy } from '../store/teams.ts';
+import type { ResourceWithRoles, RoleName } from '../store/object-roles.ts';
 import { USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { JOB_TEMPLATE } from './jobs/job-templates.ts';
 import type { Kind } from './kind.ts';
+import { unattaching } from './memberships.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';
-import { resourcePath, roleNames, roleText } from './role-texts.ts';
-import { seenResource } from './seen-resources.ts';
+import { resourcePath, roleField, roleNames, roleText } from './role-texts.ts';
+import { ofSeen } from './seen-resources.ts';
 import { TEAM } from './teams.ts';
 import { userFields, userJson } from './user-json.ts';
 import { seenUser, userRows } from './users.ts';
@@ -47,10 +45,11 @@ export function serveAccessLists(app: FastifyInstance, service: ServiceContext):
     });
   for (const kind of KINDS_WITH_ROLES) {
     const type = kind.type as ResourceWithRoles;
-    serve(kind.path, type.replaceAll('_', ' '), async (exchange) => {
-      const { id, organization = id } = await seenResource(exchange, kind);
-      return listAccess(exchange, { type, id, organization });
-    });
+    serve(
+      kind.path,
+      type.replaceAll('_', ' '),
+      ofSeen(kind, (exchange, { id, organization = id }) => listAccess(exchange, { type, id, organization })),
+    );
   }
   serve('/api/v2/users/', 'user', async (exchange) => {
     await seenUser(exchange);
@@ -95,26 +94,6 @@ async function listUsersWithAccess(exchange: Exchange, condition: Condition, acc
   });
 }
 
-/** Whether the caller may remove a role from its holders. */
-async function unattaching({ service, caller }: Exchange): Promise<(role: AccessRole) => boolean> {
-  const { user, mayWrite } = caller;
-  const teams = await teamsAdministeredBy(service.database, user.id);
-  const held = await heldRoles(service.database, user);
-  return (role) => mayWrite && administersRole(user, role, { teams, held });
-}
-
-/** Whether a user is an admin of the object of a role. */
-export function administersRole(
-  user: UserRecord,
-  role: Pick<RoleRecord, 'resource_type' | 'resource_id' | 'organization_id'>,
-  { teams, held }: { teams: ReadonlySet<number>; held: readonly HeldRole[] },
-): boolean {
-  const { resource_type: type, resource_id: id, organization_id: organization } = role;
-  if (administersOrganization(user, organization)) return true;
-  if (type === 'team') return teams.has(id);
-  return type !== 'organization' && hasRole(user, held, { type, id, organization, role: 'admin' });
-}
-
 /** A user with the roles that give access: direct ones on the object, and those of its organization or the system. */
 function withAccess(
   user: UserRecord,
@@ -140,7 +119,7 @@ function withAccess(
       related: { [role.resource_type]: resourcePath(role.resource_type, role.resource_id) },
       user_capabilities: { unattach: mayTake(role) },
     },
-    descendant_roles: fields(type === null ? [] : rolesGivenBy(type, all, { role: role.role, on })),
+    descendant_roles: type === null ? [] : rolesGivenBy(type, all, { role: role.role, on }).map(roleField),
   });
   const [direct, others] = [
     roles.filter(({ resource_type }) => resource_type === type),
@@ -169,10 +148,6 @@ function withAccess(
 function ofSystem(name: string, description: string, roles: readonly RoleName[]): Record<string, unknown> {
   return {
     role: { id: null, name: `System ${name}`, description, user_capabilities: { unattach: false } },
-    descendant_roles: fields(roles),
+    descendant_roles: roles.map(roleField),
   };
-}
-
-function fields(roles: readonly RoleName[]): readonly string[] {
-  return roles.map((role) => `${role}_role`);
 }

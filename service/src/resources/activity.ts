@@ -1,6 +1,6 @@
 import { identifier, type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { canSeeToken, seenActivity } from '../access.ts';
+import { seenActivity } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
@@ -15,7 +15,6 @@ import {
   findActivity,
   type LinkedResource,
 } from '../store/activity.ts';
-import { findToken } from '../store/tokens.ts';
 import { applicationKind } from './applications.ts';
 import { GROUP } from './groups.ts';
 import { JOB_TEMPLATE } from './jobs/job-templates.ts';
@@ -24,8 +23,9 @@ import { ORGANIZATION } from './organizations.ts';
 import { pathId } from './request-values.ts';
 import { namedRelation, personOf, userRelation } from './resource.ts';
 import { CREDENTIAL, HOST, INVENTORY, PROJECT } from './resource-kinds.ts';
-import { seenResource } from './seen-resources.ts';
+import { ofSeen } from './seen-resources.ts';
 import { TEAM } from './teams.ts';
+import { seenToken } from './tokens.ts';
 import { seenUser } from './users.ts';
 
 /** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of other resources. */
@@ -45,14 +45,13 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   );
   serve('activity_stream/:id(^\\d+$)/', 'One activity stream entry.', show);
   serve('tokens/:id(^\\d+$)/activity_stream/', 'The history of this token.', async (exchange) =>
-    listActivity(exchange, entriesAbout('o_auth2_access_token', await seenTokenId(exchange))),
+    listActivity(exchange, entriesAbout('o_auth2_access_token', (await seenToken(exchange)).id)),
   );
   const inOrganizations: readonly Kind[] = [INVENTORY, HOST, GROUP, CREDENTIAL, PROJECT, JOB_TEMPLATE, TEAM];
   for (const kind of [applicationKind(service) as Kind, ORGANIZATION, ...inOrganizations]) {
     const path = `${kind.path.replace('/api/v2/', '')}:id/activity_stream/`;
-    serve(path, `The history of this ${kind.label.toLowerCase()}.`, async (exchange) =>
-      listActivity(exchange, entriesAbout(kind.type, (await seenResource(exchange, kind)).id)),
-    );
+    const list = ofSeen(kind, (exchange, { id }) => listActivity(exchange, entriesAbout(kind.type, id)));
+    serve(path, `The history of this ${kind.label.toLowerCase()}.`, list);
   }
   serve('users/:id/activity_stream/', 'What this user did, and changes to the account.', async (exchange) => {
     const { id } = await seenUser(exchange);
@@ -95,14 +94,8 @@ async function show({ service, caller, params }: Exchange): Promise<unknown> {
   return activityJson(entry);
 }
 
-async function seenTokenId({ service, caller, params }: Exchange): Promise<number> {
-  const token = await findToken(service.database, pathId(params['id']));
-  if (token === null) throw notFound();
-  if (!canSeeToken(caller.user, token)) throw forbidden();
-  return token.id;
-}
-
-const COLLECTIONS = {
+/** The collections of the API, by the kinds of linked resources. */
+const COLLECTIONS: Readonly<Record<LinkedResource, string>> = {
   inventory: 'inventories',
   host: 'hosts',
   group: 'groups',
@@ -110,18 +103,9 @@ const COLLECTIONS = {
   project: 'projects',
   job_template: 'job_templates',
   team: 'teams',
-} as const;
-
-const LINKED = Object.keys(COLLECTIONS) as readonly LinkedResource[];
-
-const COLUMNS = {
-  o_auth2_application: sql`a.id`,
-  organization: sql`o.id`,
-  ...(Object.fromEntries(LINKED.map((type) => [type, identifier(`r_${type}.id`)])) as Record<
-    LinkedResource,
-    Sql
-  >),
 };
+
+const LINKED = Object.keys(COLLECTIONS);
 
 /** The fields of an activity entry. Filters reach only what the entry itself shows of a related resource. */
 export const activityFields: FieldSet = {
@@ -165,7 +149,7 @@ export const activityFields: FieldSet = {
     o_auth2_access_token: { type: 'id', label: 'Access token', column: sql`t.id`, hidden: true },
     o_auth2_application: { type: 'id', label: 'Application', column: sql`a.id`, hidden: true },
     ...Object.fromEntries(
-      LINKED.map((type) => [type, { type: 'id', column: COLUMNS[type], hidden: true } as const]),
+      LINKED.map((type) => [type, { type: 'id', column: identifier(`r_${type}.id`), hidden: true } as const]),
     ),
     object_relationship_type: { label: 'Relationship', hidden: true },
   }),

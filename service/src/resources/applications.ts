@@ -23,7 +23,7 @@ import { create, refuse, serveKind } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { redirectProblem } from './redirect-uris.ts';
 import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
-import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
+import { listKind, mayChangeSeen, ofSeen } from './seen-resources.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 
@@ -169,12 +169,10 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     description: 'The tokens of this application that you can see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, kind);
-        const visible = visibleTokens(exchange.caller.user);
-        return listTokens(exchange, sql`t.application_id = ${id} AND (${visible})`);
-      },
-      POST: async (exchange) => issueToken(exchange, 'any', await seenResource(exchange, kind)),
+      GET: ofSeen(kind, (exchange, { id }) =>
+        listTokens(exchange, sql`t.application_id = ${id} AND (${visibleTokens(exchange.caller.user)})`),
+      ),
+      POST: ofSeen(kind, (exchange, application) => issueToken(exchange, 'any', application)),
     },
   });
   serveEndpoint(app, service, {
@@ -184,12 +182,10 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     fields: kind.fields,
     allows: (exchange) => mayChangeSeen(exchange, ORGANIZATION),
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, ORGANIZATION);
-        return listKind(exchange, kind, EVERY_ROW, sql`x.organization_id = ${id}`);
-      },
-      POST: async (exchange) =>
-        create(exchange, kind, { organization: (await seenResource(exchange, ORGANIZATION)).id }),
+      GET: ofSeen(ORGANIZATION, (exchange, { id }) =>
+        listKind(exchange, kind, EVERY_ROW, sql`x.organization_id = ${id}`),
+      ),
+      POST: ofSeen(ORGANIZATION, (exchange, { id }) => create(exchange, kind, { organization: id })),
     },
   });
   serveEndpoint(app, service, {

@@ -6,7 +6,7 @@ import type { FieldSet } from '../listing/fields.ts';
 import type { ResourceRow } from '../store/resources.ts';
 import type { Kind } from './kind.ts';
 import { leadingFields, nameAndDescription } from './resource.ts';
-import { mayChangeSeen, seenResource } from './seen-resources.ts';
+import { mayChangeSeen, ofSeen } from './seen-resources.ts';
 
 const NOTIFY = 'send notifications';
 const INSTANCE_GROUPS = 'have instance groups';
@@ -55,10 +55,9 @@ export function serveEmptyRelations<R extends ResourceRow>(
       attaches: true,
       allows: (exchange) => mayChangeSeen(exchange, kind),
       handlers: {
-        GET: async (exchange) => {
-          await seenResource(exchange, kind);
-          return name === 'survey_spec' ? {} : { count: 0, next: null, previous: null, results: [] };
-        },
+        GET: ofSeen(kind, () =>
+          name === 'survey_spec' ? {} : { count: 0, next: null, previous: null, results: [] },
+        ),
         POST: (exchange) => refuse(exchange, kind, does),
       },
     });

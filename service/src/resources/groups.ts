@@ -2,11 +2,12 @@ import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
-import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { declared } from '../listing/fields.ts';
 import { groupNameProblem } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
+import { linkChange } from '../store/activity.ts';
 import {
   changeMember,
   deleteHeldOnlyBy,
@@ -36,7 +37,7 @@ import {
   requireOtherName,
   VARIABLES,
 } from './resource-kinds.ts';
-import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
+import { listKind, mayChangeSeen, ofSeen } from './seen-resources.ts';
 
 /** Groups of inventories, which contain hosts and other groups. */
 export const GROUP: Kind<GroupRecord> = {
@@ -102,53 +103,46 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     attaches: true,
     allows: (exchange) => mayChangeSeen(exchange, HOST),
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, HOST);
-        return listKind(exchange, GROUP, { among: groupsOfHost(id) });
-      },
-      POST: changeGroupsOfHost,
+      GET: ofSeen(HOST, (exchange, { id }) => listKind(exchange, GROUP, { among: groupsOfHost(id) })),
+      POST: ofSeen(HOST, changeGroupsOfHost),
     },
   });
   listOnly(app, service, `${HOST.path}:id/all_groups/`, {
     name: 'All groups of a host',
     description: 'The groups that contain this host, directly or through other groups.',
-    list: async (exchange) => {
-      const { id, inventory } = await seenResource(exchange, HOST);
-      return listKind(exchange, GROUP, { among: groupsOfHost(id, 'all') }, inSeen(inventory));
-    },
+    list: ofSeen(HOST, (exchange, { id, inventory }) =>
+      listKind(exchange, GROUP, { among: groupsOfHost(id, 'all') }, inSeen(inventory)),
+    ),
   });
   listOnly(app, service, `${GROUP.path}:id/all_hosts/`, {
     name: 'All hosts of a group',
     description: 'The hosts in this group and in the groups below it.',
     fields: HOST.fields,
-    list: async (exchange) => {
-      const { id, inventory } = await seenResource(exchange, GROUP);
+    list: ofSeen(GROUP, (exchange, { id, inventory }) => {
       const among = sql`SELECT l.host_id FROM main_group_hosts l
         WHERE l.group_id = ANY(ARRAY${groupsAround(id, 'below')})`;
       return listKind(exchange, HOST, { among }, inSeen(inventory));
-    },
+    }),
   });
   listOnly(app, service, `${GROUP.path}:id/potential_children/`, {
     name: 'Groups that can be added to a group',
     description: 'The groups of the inventory that are neither above nor below this group.',
-    list: async (exchange) => {
-      const { id } = await seenResource(exchange, GROUP);
+    list: ofSeen(GROUP, (exchange, { id }) => {
       const [below, above] = [groupsAround(id, 'below'), groupsAround(id, 'above')];
       // NOT IN would read the list again for each group if the planner expects a long one.
       const free = sql`x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = ${id})
         AND NOT EXISTS (SELECT FROM ${below} n WHERE n.id = x.id) AND NOT EXISTS (SELECT FROM ${above} n WHERE n.id = x.id)`;
       return listKind(exchange, GROUP, free);
-    },
+    }),
   });
   listOnly(app, service, `${INVENTORY.path}:id/root_groups/`, {
     name: 'Root groups of an inventory',
     description: 'The groups of this inventory that belong to no other group.',
-    list: async (exchange) => {
-      const { id } = await seenResource(exchange, INVENTORY);
+    list: ofSeen(INVENTORY, (exchange, { id }) => {
       const roots = sql`x.inventory_id = ${id}
         AND NOT EXISTS (SELECT FROM main_group_parents p WHERE p.from_group_id = x.id)`;
       return listKind(exchange, GROUP, roots);
-    },
+    }),
   });
 }
 
@@ -156,15 +150,7 @@ function listOnly(
   app: FastifyInstance,
   service: ServiceContext,
   path: string,
-  {
-    list,
-    ...about
-  }: {
-    name: string;
-    description: string;
-    fields?: Kind['fields'];
-    list: (exchange: Exchange) => Promise<unknown>;
-  },
+  { list, ...about }: { name: string; description: string; fields?: Kind['fields']; list: Handler },
 ): void {
   serveEndpoint(app, service, { path, fields: GROUP.fields, ...about, handlers: { GET: list } });
 }
@@ -181,33 +167,24 @@ function serveMembers(app: FastifyInstance, service: ServiceContext, relation: G
     attaches: true,
     allows: (exchange) => mayChangeSeen(exchange, GROUP),
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, GROUP);
-        return listKind(exchange, kind, { among: membersOf(relation, id) });
-      },
-      POST: (exchange) => changeMembers(exchange, relation, kind),
+      GET: ofSeen(GROUP, (exchange, { id }) => listKind(exchange, kind, { among: membersOf(relation, id) })),
+      POST: ofSeen(GROUP, (exchange, group) => changeMembers(exchange, group, { relation, kind })),
     },
   });
 }
 
 /** Adds a host or a group to a group, removes it, or creates it there. */
-async function changeMembers(exchange: Exchange, relation: GroupRelation, kind: Kind<ResourceRecord>) {
-  const { service, request } = exchange;
-  const group = await seenResource(exchange, GROUP);
-  const body = jsonObject(request);
+async function changeMembers(
+  exchange: Exchange,
+  group: GroupRecord,
+  { relation, kind }: { relation: GroupRelation; kind: Kind<ResourceRecord> },
+) {
   const { inventory } = group;
-  const operation = operationIn(body);
-  const member =
-    memberIn(body, kind.type, operation) ?? (await hostToAdd(exchange, relation, { body, inventory }));
-  if (member === null) {
-    return create(exchange, kind, { inventory }, (transaction, made) =>
-      changeLink(exchange, transaction, relation, { group: group.id, member: made.id, operation }),
-    );
-  }
-  return service.database.transaction(async (transaction) => {
-    await requireOfInventory(exchange, transaction, { kind, member, inventory });
-    await changeLink(exchange, transaction, relation, { group: group.id, member, operation });
-  });
+  const { body, operation, named } = askedIn(exchange, kind.type);
+  const id = named ?? (await hostToAdd(exchange, relation, { body, inventory }));
+  return changeNamed(exchange, { kind, inventory, id }, (transaction, member) =>
+    changeLink(exchange, transaction, relation, { group: group.id, member, operation }),
+  );
 }
 
 /** The host to add. POST of an existing host with only its name adds it, as on the controller. */
@@ -222,35 +199,38 @@ async function hostToAdd(
   return findInInventory(service.database, 'main_host', { name, inventory });
 }
 
-async function changeGroupsOfHost(exchange: Exchange): Promise<unknown> {
-  const host = await seenResource(exchange, HOST);
+function changeGroupsOfHost(exchange: Exchange, host: ResourceRecord): Promise<unknown> {
   const { inventory = 0 } = host;
-  const body = jsonObject(exchange.request);
-  const operation = operationIn(body);
-  const group = memberIn(body, 'group', operation);
-  if (group === null) {
-    return create(exchange, GROUP, { inventory }, (transaction, made) =>
-      changeLink(exchange, transaction, 'hosts', { group: made.id, member: host.id, operation }),
-    );
-  }
-  return exchange.service.database.transaction(async (transaction) => {
-    await requireOfInventory(exchange, transaction, { kind: GROUP, member: group, inventory });
-    await changeLink(exchange, transaction, 'hosts', { group, member: host.id, operation });
-  });
+  const { operation, named: id } = askedIn(exchange, 'group');
+  return changeNamed(exchange, { kind: GROUP, inventory, id }, (transaction, group) =>
+    changeLink(exchange, transaction, 'hosts', { group, member: host.id, operation }),
+  );
 }
 
 type Operation = 'associate' | 'disassociate';
 
-function operationIn(body: Readonly<Record<string, unknown>>): Operation {
-  return 'disassociate' in body ? 'disassociate' : 'associate';
+/** What a body asks for, and the id in it; null for a new object. Throws 400. */
+function askedIn({ request }: Exchange, noun: string) {
+  const body = jsonObject(request);
+  const operation: Operation = 'disassociate' in body ? 'disassociate' : 'associate';
+  const named = idIn(body, noun);
+  if (named === null && operation === 'disassociate')
+    throw invalid({ msg: '"id" is required to disassociate.' });
+  return { body, operation, named };
 }
 
-/** The id in a body; null for a new object. Throws 400. */
-function memberIn(body: Readonly<Record<string, unknown>>, noun: string, operation: Operation) {
-  const id = idIn(body, noun);
-  if (id === null && operation === 'disassociate')
-    throw invalid({ msg: '"id" is required to disassociate.' });
-  return id;
+/** Runs a change with an object of an inventory, or with a new one, in one transaction. Throws 400, 403. */
+async function changeNamed<R extends ResourceRecord>(
+  exchange: Exchange,
+  { kind, inventory, id }: { kind: Kind<R>; inventory: number; id: number | null },
+  change: (transaction: Queryable, id: number) => Promise<void>,
+): Promise<unknown> {
+  if (id === null)
+    return create(exchange, kind, { inventory }, (transaction, made) => change(transaction, made.id));
+  return exchange.service.database.transaction(async (transaction) => {
+    await requireOfInventory(exchange, transaction, { kind, member: id, inventory });
+    await change(transaction, id);
+  });
 }
 
 /** Throws 403 unless the caller may change an inventory, and 400 unless the inventory has the host or group. */
@@ -285,21 +265,13 @@ async function changeLink(
     throw invalid({ error: 'Cyclical Group association.' });
   }
   if (!(await changeMember(transaction, relation, change))) return;
-  const object2 = relation === 'hosts' ? 'host' : 'group';
   const relationship = `awx.main.models.inventory.Group_${relation === 'hosts' ? 'hosts' : 'parents'}`;
   await logChange(exchange, transaction, {
-    operation,
-    object1: 'group',
-    object2,
+    ...linkChange(operation, relationship, [
+      ['group', group],
+      [relation === 'hosts' ? 'host' : 'group', member],
+    ]),
     relationship,
-    changes: {
-      object1: 'group',
-      object1_pk: group,
-      object2,
-      object2_pk: member,
-      action: operation,
-      relationship,
-    },
     resource: { type: 'group', id: group },
     ...(relation === 'hosts' && { withHost: member }),
   });
@@ -323,24 +295,14 @@ function serveOfInventory<R extends ResourceRecord>(
     attaches: true,
     allows: (exchange) => mayChangeSeen(exchange, INVENTORY),
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, INVENTORY);
-        return listKind(exchange, kind, sql`x.inventory_id = ${id}`);
-      },
-      POST: (exchange) => changeInventory(exchange, kind),
+      GET: ofSeen(INVENTORY, (exchange, { id }) => listKind(exchange, kind, sql`x.inventory_id = ${id}`)),
+      POST: ofSeen(INVENTORY, (exchange, { id: inventory }) => {
+        const { operation, named: id } = askedIn(exchange, kind.type);
+        return changeNamed(exchange, { kind, inventory, id }, async (transaction, member) => {
+          if (operation === 'disassociate') await removeResource(exchange, transaction, kind, { id: member });
+        });
+      }),
     },
-  });
-}
-
-async function changeInventory<R extends ResourceRecord>(exchange: Exchange, kind: Kind<R>) {
-  const { id: inventory } = await seenResource(exchange, INVENTORY);
-  const body = jsonObject(exchange.request);
-  const operation = operationIn(body);
-  const member = memberIn(body, kind.type, operation);
-  if (member === null) return create(exchange, kind, { inventory });
-  return exchange.service.database.transaction(async (transaction) => {
-    await requireOfInventory(exchange, transaction, { kind, member, inventory });
-    if (operation === 'disassociate') await removeResource(exchange, transaction, kind, { id: member });
   });
 }
 

@@ -12,7 +12,7 @@ import { GROUP } from './groups.ts';
 import type { Kind } from './kind.ts';
 import { changeResource } from './named-resources.ts';
 import { HOST, INVENTORY } from './resource-kinds.ts';
-import { mayChangeSeen, seenResource } from './seen-resources.ts';
+import { mayChangeSeen, ofSeen, seenResource } from './seen-resources.ts';
 
 /** `inventories/N/script/`, from which Ansible reads an inventory, and `variable_data/` of inventories, hosts and groups. */
 export function serveInventoryScript(app: FastifyInstance, service: ServiceContext): void {
@@ -21,7 +21,7 @@ export function serveInventoryScript(app: FastifyInstance, service: ServiceConte
     name: 'Inventory script',
     description:
       'The inventory as an Ansible dynamic inventory: the enabled hosts, or with "all" every host; with "hostvars" also their variables; with "towervars" also their IDs and whether they are enabled. With "host", the variables of that host.',
-    handlers: { GET: showScript },
+    handlers: { GET: ofSeen(INVENTORY, showScript) },
   });
   serveVariables(app, service, INVENTORY);
   serveVariables(app, service, HOST);
@@ -43,20 +43,18 @@ function serveVariables(app: FastifyInstance, service: ServiceContext, kind: Kin
     description: `The variables of this ${kind.type} as an object. PUT and PATCH replace all of them.`,
     allows: (exchange) => mayChangeSeen(exchange, kind),
     handlers: {
-      GET: async (exchange) => {
-        const { variables = '' } = await seenResource(exchange, kind);
-        // Sent as they are: a variable named `url` is not an API address.
-        return exchange.reply.send(storedVariables(variables));
-      },
+      // Sent as they are: a variable named `url` is not an API address.
+      GET: ofSeen(kind, ({ reply }, { variables = '' }) => reply.send(storedVariables(variables))),
       PUT: change,
       PATCH: change,
     },
   });
 }
 
-async function showScript(exchange: Exchange): Promise<unknown> {
-  const { service, request, reply } = exchange;
-  const { id } = await seenResource(exchange, INVENTORY);
+async function showScript(
+  { service, request, reply }: Exchange,
+  { id }: { readonly id: number },
+): Promise<unknown> {
   const query = new URLSearchParams(parseTarget(request.url).query);
   const given = (name: string) => lastValue(query, name) ?? '';
   if (given('subset') !== '') throw badRequest('This service does not slice inventories.');

@@ -1,12 +1,12 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, canAssignRole, hasRole } from '../access.ts';
+import { administersOrganization, administersTeam, canAssignRole, hasRole } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { jsonObject } from '../request.ts';
-import { heldRoles } from '../store/object-roles.ts';
+import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import {
   changeRole,
   hasRolesWithout,
@@ -16,20 +16,18 @@ import {
   type RoleRecord,
   type TeamRole,
 } from '../store/roles.ts';
-import { teamsAdministeredBy } from '../store/teams.ts';
 import { findUser, type UserRecord } from '../store/users.ts';
 import { createUser, lockUser } from './change-user.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { idIn } from './request-values.ts';
-import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
+import { listKind, mayChangeSeen, ofSeen } from './seen-resources.ts';
 import { userFields, userJson } from './user-json.ts';
 import { canSeeUser, listUsers, seenUser } from './users.ts';
 
 /** The members, admins and auditors of an organization, and a user's organizations. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
   const ofOrganization = (path: string, role: OrganizationRole, name: string) => {
-    const held = async (exchange: Exchange): Promise<Held> => {
-      const { id } = await seenResource(exchange, ORGANIZATION);
+    const held = (id: number): Held => {
       return { role, resource_type: 'organization', resource_id: id, organization_id: id };
     };
     serveEndpoint(app, service, {
@@ -40,8 +38,8 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
       fields: userFields,
       allows: (exchange) => mayChangeSeen(exchange, ORGANIZATION),
       handlers: {
-        GET: async (exchange) => listHolders(exchange, await held(exchange)),
-        POST: async (exchange) => assign(exchange, await held(exchange)),
+        GET: ofSeen(ORGANIZATION, (exchange, { id }) => listHolders(exchange, held(id))),
+        POST: ofSeen(ORGANIZATION, (exchange, { id }) => assign(exchange, held(id))),
       },
     });
   };
@@ -134,18 +132,29 @@ export async function mayAssign(
     return administers && canAssignRole(caller, user, hasForeignRoles);
   }
   return (
-    (await mayGive(transaction, held, caller)) &&
+    administersRole(caller, held, await heldRoles(transaction, caller)) &&
     (administers || (await canSeeUser(transaction, caller, user.id)))
   );
 }
 
 /** Whether the caller may grant a role that gives no rights over its holders. */
-export async function mayGive(database: Queryable, held: Held, caller: UserRecord): Promise<boolean> {
-  const { resource_type: type, resource_id: id, organization_id: organization } = held;
-  if (administersOrganization(caller, organization)) return true;
-  if (type === 'team') return (await teamsAdministeredBy(database, caller.id)).has(id);
-  if (type === 'organization') return false;
-  return hasRole(caller, await heldRoles(database, caller), { type, id, organization, role: 'admin' });
+export async function mayGive({ service, caller }: Exchange, role: Held): Promise<boolean> {
+  return administersRole(caller.user, role, await heldRoles(service.database, caller.user));
+}
+
+/** Whether the caller may remove a role from its holders. */
+export async function unattaching({ service, caller }: Exchange): Promise<(role: Held) => boolean> {
+  const { user, mayWrite } = caller;
+  const held = await heldRoles(service.database, user);
+  return (role) => mayWrite && administersRole(user, role, held);
+}
+
+/** Whether a user is an admin of the object of a role. */
+function administersRole(user: UserRecord, role: Held, held: readonly HeldRole[]): boolean {
+  const { resource_type: type, resource_id: id, organization_id: organization } = role;
+  if (administersOrganization(user, organization)) return true;
+  if (type === 'team') return administersTeam(held, id);
+  return type !== 'organization' && hasRole(user, held, { type, id, organization, role: 'admin' });
 }
 
 function roleOf(held: Held) {

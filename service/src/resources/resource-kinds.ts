@@ -27,7 +27,7 @@ import { constantFields, fixedField, fixedFields, hiddenFixedFields } from './fi
 import { addresses, type Kind, type Wanted } from './kind.ts';
 import { serveKind, withOwner } from './named-resources.ts';
 import { fields, namedRelation } from './resource.ts';
-import { seenResource } from './seen-resources.ts';
+import { ofSeen } from './seen-resources.ts';
 
 /** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
@@ -40,10 +40,9 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
     name: 'Playbooks of a project',
     description: "The paths of the playbooks in this project's directory.",
     handlers: {
-      GET: async (exchange) => {
-        const { local_path = '' } = await seenResource(exchange, PROJECT);
-        return playbooksIn(exchange.service.jobs.projects, local_path);
-      },
+      GET: ofSeen(PROJECT, ({ service: { jobs } }, { local_path = '' }) =>
+        playbooksIn(jobs.projects, local_path),
+      ),
     },
   });
 }

@@ -61,9 +61,14 @@ export function roleNames(type: ResourceWithRoles): readonly RoleName[] {
   return Object.keys(TEXTS[type]) as RoleName[];
 }
 
+/** The name of a role's field in an object. */
+export function roleField(role: RoleName): string {
+  return `${role}_role`;
+}
+
 /** The names of an object's role fields, as OPTIONS lists them. */
 export function roleFields(type: ResourceWithRoles): readonly string[] {
-  return roleNames(type).map((role) => `${role}_role`);
+  return roleNames(type).map(roleField);
 }
 
 export function resourcePath(type: ResourceWithRoles, id: number): string {

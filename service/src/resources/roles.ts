@@ -8,7 +8,8 @@ import { declared, type FieldSet } from '../listing/fields.ts';
 import { EVERY_ROW } from '../listing/filters.ts';
 import { type Condition, list, seenAnd } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
-import { changeGrant, heldRoles } from '../store/object-roles.ts';
+import { linkChange } from '../store/activity.ts';
+import { changeGrant } from '../store/object-roles.ts';
 import {
   countingRoles,
   findRole,
@@ -20,13 +21,13 @@ import {
   type RoleRecord,
   roleRelation,
 } from '../store/roles.ts';
-import { findTeam, type TeamRecord, teamsAdministeredBy } from '../store/teams.ts';
-import { administersRole, KINDS_WITH_ROLES } from './access-list.ts';
-import { assign, changeHolder, listHolders, mayGive } from './memberships.ts';
+import { findTeam, type TeamRecord } from '../store/teams.ts';
+import { KINDS_WITH_ROLES } from './access-list.ts';
+import { assign, changeHolder, listHolders, mayGive, unattaching } from './memberships.ts';
 import { idIn, pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
 import { resourcePath, roleNames, roleText } from './role-texts.ts';
-import { canSee, listKind, seenResource } from './seen-resources.ts';
+import { canSee, listKind, ofSeen } from './seen-resources.ts';
 import { TEAM } from './teams.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
@@ -79,10 +80,9 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
       description: `The roles that users can have in this ${kind.type}.`,
       fields: roleFields,
       handlers: {
-        GET: async (exchange) => {
-          const { id } = await seenResource(exchange, kind);
-          return listRoles(exchange, sql`x.resource_type = ${kind.type} AND x.resource_id = ${id}`);
-        },
+        GET: ofSeen(kind, (exchange, { id }) =>
+          listRoles(exchange, sql`x.resource_type = ${kind.type} AND x.resource_id = ${id}`),
+        ),
       },
     });
   }
@@ -119,21 +119,19 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     fields: roleFields,
     attaches: true,
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, TEAM);
-        return listHeld(exchange, sql`SELECT g.role_id FROM service_role_grant g WHERE g.team_id = ${id}`);
-      },
-      POST: async (exchange) => {
-        const team = await seenResource(exchange, TEAM);
-        return changeRoleOfTeam(exchange, await namedRole(exchange), team);
-      },
+      GET: ofSeen(TEAM, (exchange, { id }) =>
+        listHeld(exchange, sql`SELECT g.role_id FROM service_role_grant g WHERE g.team_id = ${id}`),
+      ),
+      POST: ofSeen(TEAM, async (exchange, team) =>
+        changeRoleOfTeam(exchange, await namedRole(exchange), team),
+      ),
     },
   });
 }
 
 /** Whether the caller may grant the role in the path. */
 async function maySeenGive(exchange: Exchange): Promise<boolean> {
-  return mayGive(exchange.service.database, await seenRole(exchange), exchange.caller.user);
+  return mayGive(exchange, await seenRole(exchange));
 }
 
 function requiredId({ request }: Exchange, noun: string): number {
@@ -152,12 +150,12 @@ async function namedRole(exchange: Exchange): Promise<RoleRecord> {
 
 /** Grants a role to a team or removes it. Its members and admins then have the role. */
 async function changeRoleOfTeam(exchange: Exchange, role: RoleRecord, team: TeamRecord): Promise<undefined> {
-  const { service, caller, request } = exchange;
+  const { service, request } = exchange;
   if (isMembership(role) || role.resource_type === 'team') {
     const of = role.resource_type === 'team' ? 'a Team' : 'an Organization participation';
     throw invalid({ msg: `You cannot assign ${of} role as a child role for a Team.` });
   }
-  if (!(await mayGive(service.database, role, caller.user))) throw forbidden();
+  if (!(await mayGive(exchange, role))) throw forbidden();
   if (!(await canSee(exchange, TEAM, team.id))) throw forbidden();
   const operation = 'disassociate' in jsonObject(request) ? 'disassociate' : 'associate';
   await service.database.transaction(async (transaction) => {
@@ -165,17 +163,10 @@ async function changeRoleOfTeam(exchange: Exchange, role: RoleRecord, team: Team
     if (!(await changeGrant(transaction, change))) return;
     const { resource_type: type, resource_id: id } = role;
     await logChange(exchange, transaction, {
-      operation,
-      object1: 'team',
-      object2: type,
-      changes: {
-        object1: 'team',
-        object1_pk: team.id,
-        object2: type,
-        object2_pk: role.id,
-        action: operation,
-        relationship: 'awx.main.models.rbac.Role_parents',
-      },
+      ...linkChange(operation, 'awx.main.models.rbac.Role_parents', [
+        ['team', team.id],
+        [type, role.id],
+      ]),
       relationship: roleRelation(type, role.role),
       ...(type === 'organization' ? { organizationId: id } : { resource: { type, id } }),
     });
@@ -245,14 +236,10 @@ async function seenRole({ service, caller, params }: Exchange): Promise<RoleReco
 
 /** Lists a holder's roles, by these ids, each with whether the caller may remove it. */
 async function listHeld(exchange: Exchange, among: Sql): Promise<unknown> {
-  const { service, caller } = exchange;
-  const { user } = caller;
-  const teams = await teamsAdministeredBy(service.database, user.id);
-  const held = await heldRoles(service.database, user);
-  return listRoles(exchange, { among }, (role) => {
-    const unattach = caller.mayWrite && administersRole(user, role, { teams, held });
-    return roleJson(role, { user_capabilities: { unattach } });
-  });
+  const mayTake = await unattaching(exchange);
+  return listRoles(exchange, { among }, (role) =>
+    roleJson(role, { user_capabilities: { unattach: mayTake(role) } }),
+  );
 }
 
 async function rolesOfUser(exchange: Exchange): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
-import type { Exchange } from '../endpoint.ts';
+import type { Exchange, Handler } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import { EVERY_ROW } from '../listing/filters.ts';
 import { type Condition, type Listing, list, requireMatch, seenAnd } from '../listing/listing.ts';
@@ -55,6 +55,14 @@ export async function seenResource<R extends ResourceRow>(exchange: Exchange, ki
   if (resource === null) throw notFound();
   if (!(await canSee(exchange, kind, resource.id))) throw forbidden();
   return resource;
+}
+
+/** A handler for requests about the resource in the path. Throws as {@link seenResource}. */
+export function ofSeen<R extends ResourceRow>(
+  kind: Kind<R>,
+  handle: (exchange: Exchange, resource: R) => unknown,
+): Handler {
+  return async (exchange) => handle(exchange, await seenResource(exchange, kind));
 }
 
 export async function canSee<R extends ResourceRow>(

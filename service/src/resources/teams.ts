@@ -1,6 +1,6 @@
 import { sql } from '@tokenctl/common/db/sql.ts';
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, visibleTeams, visibleTeamsOfOthers } from '../access.ts';
+import { administersOrganization, administersTeam, visibleTeams, visibleTeamsOfOthers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';
 import { declared } from '../listing/fields.ts';
@@ -11,7 +11,7 @@ import { assign, type Held, listHolders } from './memberships.ts';
 import { create, serveKind } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { fields, namedRelation, userRelation } from './resource.ts';
-import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
+import { listKind, mayChangeSeen, ofSeen } from './seen-resources.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
@@ -49,11 +49,7 @@ export const TEAM: Kind<TeamRecord> = {
   visible: visibleTeams,
   withRole: teamsWithRole,
   mayChange: (user, held, { id, organization = null }) =>
-    administersOrganization(user, organization) ||
-    held.some(
-      ({ resource_type, resource_id, role }) =>
-        resource_type === 'team' && resource_id === id && role === 'admin',
-    ),
+    administersOrganization(user, organization) || administersTeam(held, id),
   related: (url) => addresses(url, ['users', 'roles', 'activity_stream']),
 };
 
@@ -68,8 +64,8 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     fields: userFields,
     allows: (exchange) => mayChangeSeen(exchange, TEAM),
     handlers: {
-      GET: async (exchange) => listHolders(exchange, membership(await seenResource(exchange, TEAM))),
-      POST: async (exchange) => assign(exchange, membership(await seenResource(exchange, TEAM))),
+      GET: ofSeen(TEAM, (exchange, team) => listHolders(exchange, membership(team))),
+      POST: ofSeen(TEAM, (exchange, team) => assign(exchange, membership(team))),
     },
   });
   serveEndpoint(app, service, {
@@ -79,12 +75,10 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     fields: TEAM.fields,
     allows: (exchange) => mayChangeSeen(exchange, ORGANIZATION),
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, ORGANIZATION);
-        return listKind(exchange, TEAM, sql`x.organization_id = ${id}`);
-      },
-      POST: async (exchange) =>
-        create(exchange, TEAM, { organization: (await seenResource(exchange, ORGANIZATION)).id }),
+      GET: ofSeen(ORGANIZATION, (exchange, { id }) =>
+        listKind(exchange, TEAM, sql`x.organization_id = ${id}`),
+      ),
+      POST: ofSeen(ORGANIZATION, (exchange, { id }) => create(exchange, TEAM, { organization: id })),
     },
   });
   serveEndpoint(app, service, {

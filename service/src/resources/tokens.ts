@@ -52,9 +52,9 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
     name: 'Token',
     description: 'One OAuth2 access token. DELETE revokes it and keeps its refresh token.',
     fields: tokenFields,
-    allows: async (exchange) => canChangeToken(exchange.caller.user, await seen(exchange)),
+    allows: async (exchange) => canChangeToken(exchange.caller.user, await matching(exchange)),
     handlers: {
-      GET: async (exchange) => tokenJson(await seen(exchange)),
+      GET: async (exchange) => tokenJson(await matching(exchange)),
       PUT: (exchange) => change(exchange, 'PUT'),
       PATCH: (exchange) => change(exchange, 'PATCH'),
       DELETE: revoke,
@@ -80,11 +80,17 @@ function tokenListing({ caller }: Exchange, visible: Sql): Listing<TokenRecord> 
   };
 }
 
-async function seen(exchange: Exchange): Promise<TokenRecord> {
-  const { service, caller, params } = exchange;
+/** The token in the path. Throws 404, or 403 if the caller may not see it. */
+export async function seenToken({ service, caller, params }: Exchange): Promise<TokenRecord> {
   const token = await findToken(service.database, pathId(params['id']));
   if (token === null) throw notFound();
   if (!canSeeToken(caller.user, token)) throw forbidden();
+  return token;
+}
+
+/** The same, if the query string's filters match the token. */
+async function matching(exchange: Exchange): Promise<TokenRecord> {
+  const token = await seenToken(exchange);
   await requireMatch(exchange, tokenListing(exchange, sql`t.id = ${token.id}`));
   return token;
 }
@@ -100,7 +106,7 @@ async function changeable({ caller, params }: Exchange, transaction: Queryable):
 /** Narrows the scope and changes the description. Other fields are read-only and ignored. */
 async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unknown> {
   const { service, request } = exchange;
-  if (request.url.includes('?')) await seen(exchange);
+  if (request.url.includes('?')) await matching(exchange);
   const given = jsonObject(request);
   return service.database.transaction(async (transaction) => {
     const before = await changeable(exchange, transaction);
@@ -129,7 +135,7 @@ async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unkn
 
 async function revoke(exchange: Exchange): Promise<undefined> {
   const { service, request } = exchange;
-  if (request.url.includes('?')) await seen(exchange);
+  if (request.url.includes('?')) await matching(exchange);
   await service.database.transaction(async (transaction) => {
     const token = await changeable(exchange, transaction);
     if (!(await deleteToken(transaction, token.id))) throw notFound();

@@ -79,6 +79,19 @@ export async function insertActivity(transaction: Queryable, activity: Activity)
   }
 }
 
+type LinkChange = Pick<Activity, 'operation' | 'object1' | 'changes'> & { readonly object2: string };
+
+/** The part of an entry about a link between two objects, each by its type and id. */
+export function linkChange(
+  operation: 'associate' | 'disassociate',
+  relationship: string,
+  objects: readonly [first: readonly [string, number], second: readonly [string, number]],
+): LinkChange {
+  const [[object1, object1_pk], [object2, object2_pk]] = objects;
+  const changes = { object1, object1_pk, object2, object2_pk, action: operation, relationship };
+  return { operation, object1, object2, changes };
+}
+
 export interface ActivityRecord extends Person<'actor'>, Person<'about'> {
   readonly id: number;
   readonly timestamp: Date;

@@ -1,6 +1,6 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { identifier, joined, literal, type Sql, sql } from '@tokenctl/common/db/sql.ts';
-import { insertActivity } from './activity.ts';
+import { insertActivity, linkChange } from './activity.ts';
 import { changeGrant, grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import type { UserRecord } from './users.ts';
 
@@ -71,29 +71,12 @@ export async function changeRole(
   const { type, id, isChanged } = await applyChange(transaction, change);
   if (!isChanged) return;
   // As on the controller: the request's subject comes first, and a role is recorded by its id.
-  const isOfUser = rolesOfUser !== undefined;
-  const [first, second] = isOfUser
-    ? [
-        { name: 'user', key: userId },
-        { name: type, key: rolesOfUser },
-      ]
-    : [
-        { name: type, key: id },
-        { name: 'user', key: userId },
-      ];
+  const user = ['user', userId] as const;
+  const objects =
+    rolesOfUser === undefined ? ([[type, id], user] as const) : ([user, [type, rolesOfUser]] as const);
   await insertActivity(transaction, {
     ...by,
-    operation,
-    changes: {
-      object1: first.name,
-      object1_pk: first.key,
-      object2: second.name,
-      object2_pk: second.key,
-      action: operation,
-      relationship: 'awx.main.models.rbac.Role_members',
-    },
-    object1: first.name,
-    object2: second.name,
+    ...linkChange(operation, 'awx.main.models.rbac.Role_members', objects),
     relationship: roleRelation(type, role),
     ...(type === 'organization' ? { organizationId: id } : { resource: { type, id } }),
     userId,

@@ -36,9 +36,3 @@ export function findTeam(database: Queryable, id: number): Promise<TeamRecord | 
 export function findTeamId(database: Queryable, name: string, organization: string): Promise<number | null> {
   return findResourceId(database, TEAMS, sql`x.name = ${name} AND o.name = ${organization}`);
 }
-
-export async function teamsAdministeredBy(database: Queryable, userId: number): Promise<ReadonlySet<number>> {
-  const rows = await sql`SELECT team_id FROM service_team_role
-    WHERE user_id = ${userId} AND role = 'admin'`.rows<{ team_id: number }>(database);
-  return new Set(rows.map(({ team_id }) => team_id));
-}

@@ -42,7 +42,7 @@ export async function may(
 }
 
 /** Fields of the controller's job templates that have no effect here. */
-const NOT_CARRIED_OUT = fixedFields({
+export const NOT_CARRIED_OUT = fixedFields({
   scm_branch: ['', 'fetch projects'],
   use_fact_cache: [false, 'cache facts'],
   execution_environment: [null, 'have execution environments'],

@@ -14,7 +14,7 @@ import type { UserRecord } from '../../store/users.ts';
 import { knownRelation, PART_RELATIONS, seenPartsOfJobs } from '../part-relations.ts';
 import { pathId } from '../request-values.ts';
 import { leadingFields, logChange, personOf } from '../resource.ts';
-import { seenResource } from '../seen-resources.ts';
+import { ofSeen } from '../seen-resources.ts';
 import { SHOWN_OPTIONS } from './job-options.ts';
 import { JOB_TEMPLATE } from './job-templates.ts';
 
@@ -40,10 +40,7 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     description: 'The jobs that were launched from this job template.',
     fields: jobFields,
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, JOB_TEMPLATE);
-        return listJobs(exchange, sql`x.job_template_id = ${id}`);
-      },
+      GET: ofSeen(JOB_TEMPLATE, (exchange, { id }) => listJobs(exchange, sql`x.job_template_id = ${id}`)),
     },
   });
   serveEndpoint(app, service, {

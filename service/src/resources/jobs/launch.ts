@@ -21,9 +21,9 @@ import { heldRoles } from '../../store/object-roles.ts';
 import { findInventory } from '../../store/resources.ts';
 import { isEmpty, noSuchId, type Problems, readValue } from '../field-values.ts';
 import { logChange } from '../resource.ts';
-import { seenResource } from '../seen-resources.ts';
+import { ofSeen } from '../seen-resources.ts';
 import { LAUNCH_OPTIONS } from './job-options.ts';
-import { JOB_TEMPLATE, may } from './job-templates.ts';
+import { JOB_TEMPLATE, may, NOT_CARRIED_OUT } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
 
 /** Other fields that a launch can override on the controller, with the templates' defaults. Never prompted for here. */
@@ -35,6 +35,11 @@ const NEVER_ASKED: Readonly<Record<string, unknown>> = {
   job_slice_count: 1,
   instance_groups: [],
 };
+
+/** That the controller would not ask for what this service does not carry out. */
+const UNASKED = Object.fromEntries(
+  Object.keys(NOT_CARRIED_OUT).flatMap((name) => (name.startsWith('ask_') ? [[name, false]] : [])),
+);
 
 const WAIT_SECONDS = 10;
 
@@ -63,7 +68,10 @@ export function serveLaunch(app: FastifyInstance, service: ServiceContext): void
     description:
       'GET shows what a launch may override. POST launches a job. Values that it is not allowed to override are ignored.',
     fields: launchFields,
-    handlers: { GET: async (exchange) => asked(await seenResource(exchange, JOB_TEMPLATE)), POST: launch },
+    handlers: {
+      GET: ofSeen(JOB_TEMPLATE, (_exchange, template) => asked(template)),
+      POST: ofSeen(JOB_TEMPLATE, launch),
+    },
   });
 }
 
@@ -74,12 +82,7 @@ function asked(template: JobTemplateRecord): Record<string, unknown> {
     can_start_without_user_input: inventory !== null && !isAsking,
     passwords_needed_to_start: [],
     ...pick(template, ASK_NAMES),
-    ask_scm_branch_on_launch: false,
-    ask_credential_on_launch: false,
-    ask_execution_environment_on_launch: false,
-    ask_labels_on_launch: false,
-    ask_job_slice_count_on_launch: false,
-    ask_instance_groups_on_launch: false,
+    ...UNASKED,
     survey_enabled: false,
     variables_needed_to_start: [],
     credential_needed_to_start: false,
@@ -96,9 +99,8 @@ function asked(template: JobTemplateRecord): Record<string, unknown> {
   };
 }
 
-async function launch(exchange: Exchange): Promise<unknown> {
+async function launch(exchange: Exchange, template: JobTemplateRecord): Promise<unknown> {
   const { request } = exchange;
-  const template = await seenResource(exchange, JOB_TEMPLATE);
   if (!(await may(exchange, template, 'execute'))) throw forbidden();
   const given = await readLaunch(exchange, jsonObject(request));
   const own = storedVariables(template.extra_vars);
