@@ -3,7 +3,7 @@ import type { ServiceContext } from '../context.ts';
 import { compiled, type Expression } from '../settings/sso-schemas.ts';
 import { insertActivity } from '../store/activity.ts';
 import { findOrganizationId, ORGANIZATIONS } from '../store/organizations.ts';
-import { insertResource } from '../store/resources.ts';
+import { insertResource, type ResourceValues, type Storage } from '../store/resources.ts';
 import { changeRole, type OrganizationRole } from '../store/roles.ts';
 import { findTeamId, TEAMS } from '../store/teams.ts';
 import type { Identity } from './backends.ts';
@@ -162,13 +162,24 @@ export async function applyRoles(
 ): Promise<void> {
   const by = { actorId: null, at: service.now(), node: service.node };
   for (const mapped of roles.granted) {
-    const organizationId = await organizationOf(service, transaction, mapped);
+    const { organization, role, team } = mapped;
+    const organizationId = await existing(service, transaction, {
+      type: 'organization',
+      storage: ORGANIZATIONS,
+      values: { name: organization, description: '', max_hosts: 0 },
+      find: () => findOrganizationId(transaction, organization),
+    });
     const change = { operation: 'associate', userId } as const;
-    if (mapped.team === undefined) {
-      await changeRole(transaction, { ...change, organizationId, role: mapped.role }, by);
+    if (team === undefined) {
+      await changeRole(transaction, { ...change, organizationId, role }, by);
     } else {
-      const team = { name: mapped.team, description: '', organization: organizationId };
-      const teamId = await teamOf(service, transaction, { team, organization: mapped.organization });
+      const teamId = await existing(service, transaction, {
+        type: 'team',
+        storage: TEAMS,
+        values: { name: team, description: '', organization: organizationId },
+        recorded: { organization: `${organization}-${organizationId}` },
+        find: () => findTeamId(transaction, team, organization),
+      });
       await changeRole(transaction, { ...change, teamId, role: 'member' }, by);
     }
   }
@@ -185,63 +196,37 @@ export async function applyRoles(
   }
 }
 
-interface NewTeam {
-  readonly name: string;
-  readonly description: string;
-  readonly organization: number;
-}
-
-async function teamOf(
+/** The id of a team or an organization, which is created if it is missing. */
+async function existing(
   { now, node }: ServiceContext,
   transaction: Queryable,
-  { team, organization }: { team: NewTeam; organization: string },
+  wanted: {
+    readonly type: 'team' | 'organization';
+    readonly storage: Storage;
+    readonly values: ResourceValues;
+    /** The values that the activity entry has in another form. */
+    readonly recorded?: ResourceValues;
+    readonly find: () => Promise<number | null>;
+  },
 ): Promise<number> {
-  const { name, description, organization: organizationId } = team;
-  const existing = await findTeamId(transaction, name, organization);
-  if (existing !== null) return existing;
+  const { type, storage, values, recorded, find } = wanted;
+  const found = await find();
+  if (found !== null) return found;
   const at = now();
-  const created = await insertResource(transaction, TEAMS, { values: { ...team }, by: null, at });
-  if (created === null) {
-    const createdConcurrently = await findTeamId(transaction, name, organization);
-    if (createdConcurrently === null) throw new Error(`cannot create the team ${name}`);
+  const id = await insertResource(transaction, storage, { values, by: null, at });
+  if (id === null) {
+    const createdConcurrently = await find();
+    if (createdConcurrently === null) throw new Error(`cannot create the ${type} ${values['name']}`);
     return createdConcurrently;
   }
   await insertActivity(transaction, {
     operation: 'create',
     at,
-    object1: 'team',
+    changes: { ...values, ...recorded, id },
+    object1: type,
     actorId: null,
     node,
-    changes: { name, description, organization: `${organization}-${organizationId}`, id: created },
-    resource: { type: 'team', id: created },
+    ...(type === 'organization' ? { organizationId: id } : { resource: { type, id } }),
   });
-  return created;
-}
-
-async function organizationOf(
-  { now, node }: ServiceContext,
-  transaction: Queryable,
-  { organization: name }: MappedRole,
-): Promise<number> {
-  const existing = await findOrganizationId(transaction, name);
-  if (existing !== null) return existing;
-  const at = now();
-  const description = '';
-  const values = { name, description, max_hosts: 0 };
-  const created = await insertResource(transaction, ORGANIZATIONS, { values, by: null, at });
-  if (created !== null) {
-    await insertActivity(transaction, {
-      operation: 'create',
-      at,
-      changes: { ...values, id: created },
-      object1: 'organization',
-      actorId: null,
-      node,
-      organizationId: created,
-    });
-    return created;
-  }
-  const createdConcurrently = await findOrganizationId(transaction, name);
-  if (createdConcurrently === null) throw new Error(`cannot create the organization ${name}`);
-  return createdConcurrently;
+  return id;
 }
