@@ -50,12 +50,6 @@ const RETRY_MS = 2_000;
 
 const NOTHING: Ended = { sessions: 0, tokens: 0, refreshTokens: 0, codes: 0 };
 
-/** A provider that may have sent a token, with the requirements on its tokens. */
-interface Sender {
-  readonly configuration: OpenIdConfiguration;
-  readonly expected: Expected;
-}
-
 /**
  * Handles events of OpenID providers about their users: logout tokens, security events and calls of Global
  * Token Revocation. Each is verified with the provider's published keys, handled once, and answered after
@@ -76,11 +70,9 @@ export class ProviderEvents {
    * @throws SignalRefusal, KeysUnavailable
    */
   async logout(token: string): Promise<EventOutcome> {
-    const { configuration, logout } = await this.#verified(token, async (sender) => {
-      const audiences = [sender.configuration.clientId];
-      const read = await verifyLogoutToken(token, { ...sender.expected, audiences });
-      return { configuration: sender.configuration, logout: read };
-    });
+    const { configuration, read: logout } = await this.#verified(token, (expected, { clientId }) =>
+      verifyLogoutToken(token, { ...expected, audiences: [clientId] }),
+    );
     const { backend } = configuration;
     const { issuer, id, sub, sid } = logout;
     const uid = sub === null ? null : openIdUid(backend, { iss: configuration.issuer, sub });
@@ -111,10 +103,9 @@ export class ProviderEvents {
    * @throws SignalRefusal, KeysUnavailable
    */
   async securityEvent(token: string): Promise<EventOutcome> {
-    const { configuration, event } = await this.#verified(token, async (sender) => ({
-      configuration: sender.configuration,
-      event: await verifySecurityEvent(token, { ...sender.expected, maxAge: MAX_EVENT_AGE_S }),
-    }));
+    const { configuration, read: event } = await this.#verified(token, (expected) =>
+      verifySecurityEvent(token, { ...expected, maxAge: MAX_EVENT_AGE_S }),
+    );
     const { issuer, id, issued } = event;
     const deciding = decidingEvent(event.events, defaultActions);
     if (deciding === null || deciding.action === 'nothing')
@@ -132,11 +123,10 @@ export class ProviderEvents {
 
   /** Global Token Revocation: ends the user's sessions and tokens. Throws SignalRefusal, KeysUnavailable. */
   async revocation(bearer: string, subject: SubjectIdentifier): Promise<EventOutcome> {
-    const { configuration, caller } = await this.#verified(bearer, async (sender) => ({
-      configuration: sender.configuration,
-      caller: await verifyRevocationCaller(bearer, sender.expected),
-    }));
-    const event = { kind: 'global-token-revocation' as const, ...caller };
+    const { configuration, read } = await this.#verified(bearer, (expected) =>
+      verifyRevocationCaller(bearer, expected),
+    );
+    const event = { kind: 'global-token-revocation' as const, ...read };
     return this.#endBySubject(event, 'call', { configuration, subject });
   }
 
@@ -231,7 +221,10 @@ export class ProviderEvents {
   }
 
   /** Verifies a token with each provider of its issuer: there may be two. Throws SignalRefusal, KeysUnavailable. */
-  async #verified<T>(token: string, verify: (sender: Sender) => Promise<T>): Promise<T> {
+  async #verified<T>(
+    token: string,
+    verify: (expected: Expected, configuration: OpenIdConfiguration) => Promise<T>,
+  ): Promise<{ readonly configuration: OpenIdConfiguration; readonly read: T }> {
     const issuer = unverifiedIssuer(token);
     const { backends } = await ssoConfiguration(this.#service, this.#service.database);
     let refusal = new SignalRefusal('invalid_issuer', 'The issuer is not a configured OpenID provider');
@@ -241,7 +234,8 @@ export class ProviderEvents {
       if (configuration.backend === 'azuread-oauth2' && configuration.severalTenants) continue;
       if (!isSameIssuer(issuer, configuration.issuer)) continue;
       try {
-        return await verify({ configuration, expected: await this.#expected(configuration, issuer) });
+        const expected = await this.#expected(configuration, issuer);
+        return { configuration, read: await verify(expected, configuration) };
       } catch (error) {
         if (!(error instanceof SignalRefusal) || error.code !== 'invalid_audience') throw error;
         refusal = error;
