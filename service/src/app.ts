@@ -171,7 +171,7 @@ function serveMetrics(app: FastifyInstance, service: ServiceContext): void {
     app.route({
       method: ['GET', 'HEAD'],
       url,
-      config: { describes: { summary, produces: 'text/plain' } },
+      config: { describes: { summary, produces: 'text/plain', authenticated: true } },
       handler: (request, reply) => sendMetrics(service, request, reply),
     });
   }

@@ -52,8 +52,8 @@ export interface RouteDescription {
   /** The fields of its form (POST). */
   readonly form?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
   readonly query?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
-  /** Whether the route needs no authentication. */
-  readonly anonymous?: true;
+  /** Whether the route needs authentication. */
+  readonly authenticated?: true;
   /** The meaning of its responses by status. By default, only 200. */
   readonly answers?: Readonly<Record<string, string>>;
 }
@@ -121,7 +121,7 @@ export function servePublic(
   app.route({
     method: METHODS,
     url: endpoint.path,
-    config: { describes: { summary: endpoint.summary ?? endpoint.path, anonymous: true } },
+    config: { describes: { summary: endpoint.summary ?? endpoint.path } },
     onRequest: async (request, reply) => {
       reply.header('Allow', 'GET, HEAD, OPTIONS');
       requireAcceptable(request);

@@ -1,5 +1,5 @@
 import { clientNetwork } from '@tokenctl/common/network-address.ts';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest, invalid, RequestFailure } from './failure.ts';
 
 /** The maximum size of a request body, in bytes. */
@@ -105,6 +105,11 @@ export function jsonObject(request: FastifyRequest): Record<string, unknown> {
     throw badRequest('JSON parse error: the body must be a JSON object.');
   }
   return body as Record<string, unknown>;
+}
+
+/** Redirects with a temporary redirect and an empty page, as the controller does. */
+export function redirect(reply: FastifyReply, location: string): FastifyReply {
+  return reply.code(302).header('Location', location).type('text/html; charset=utf-8').send('');
 }
 
 interface Target {

@@ -2,6 +2,7 @@ import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { ownOrigins } from '../public-url.ts';
+import { redirect } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { isEnded } from '../store/provider-events.ts';
 import {
@@ -271,12 +272,8 @@ export async function finishLogin(
   const cookie = { path: '/', sameSite: 'lax', secure: request.protocol === 'https' } as const;
   reply.setCookie('userLoggedIn', 'true', cookie);
   reply.setCookie('current_user', currentUser(user), cookie);
-  return reply
-    .code(302)
-    .header('Location', next ?? PROFILE)
-    .header('X-API-Session-Cookie-Name', service.sessionCookieName)
-    .type('text/html; charset=utf-8')
-    .send('');
+  reply.header('X-API-Session-Cookie-Name', service.sessionCookieName);
+  return redirect(reply, next ?? PROFILE);
 }
 
 /** Public facts about the logged-in user for pages. Contains no credential. */

@@ -6,6 +6,7 @@ import { csrfProblem, csrfToken, findRequestSession, renewSession } from '../aut
 import type { ServiceContext } from '../context.ts';
 import type { RouteDescription } from '../endpoint.ts';
 import { sendAuthorizationError, sendConsent, sendForgeryError } from '../pages/authorization.ts';
+import { redirect } from '../request.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
 import { insertCode } from '../store/grants.ts';
 import { findGrantedScopes, issuePair } from '../store/issued-tokens.ts';
@@ -47,6 +48,7 @@ const AUTHORIZE: RouteDescription = {
   description:
     'A page for a logged-in user. GET asks for consent; POST sends the response to the application.',
   produces: 'text/html',
+  authenticated: true,
   query: AUTHORIZATION,
   form: AUTHORIZATION,
   answers: {
@@ -134,11 +136,7 @@ async function loggedIn(service: ServiceContext, request: FastifyRequest, reply:
 
 function toLogin(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = encodeURIComponent(request.url).replaceAll('%2F', '/');
-  return reply
-    .code(302)
-    .header('Location', `/api/login/?next=${next}`)
-    .type('text/html; charset=utf-8')
-    .send('');
+  return redirect(reply, `/api/login/?next=${next}`);
 }
 
 /**
@@ -162,7 +160,6 @@ function askUser(
 ): void {
   const { request, reply, parameters } = page;
   sendConsent(reply, {
-    endpoint: '/api/o/authorize/',
     application: address.client.name,
     username: user.username,
     scope: asked.scope,
@@ -252,11 +249,7 @@ function answerClient(
   const parameters = new URLSearchParams(answer);
   if (state !== undefined) parameters.set('state', state);
   parameters.set('iss', request.issuer);
-  return reply
-    .code(302)
-    .header('Location', withAnswer(redirectUri, mode, parameters))
-    .type('text/html; charset=utf-8')
-    .send('');
+  return redirect(reply, withAnswer(redirectUri, mode, parameters));
 }
 
 /** The parameters of an error that goes to the client (RFC 6749 §4.1.2.1). */

@@ -39,21 +39,18 @@ const FORM_ENDPOINTS = {
       refresh_token: { description: 'With refresh_token. It is replaced: the response contains a new one.' },
       scope: { description: 'read, write, or both separated by a space.' },
     },
-    anonymous: true,
     answers: ANSWERS,
   },
   revoke_token: {
     summary: 'Revoke a token (RFC 7009)',
     methods: ['POST'],
     form: TOKEN_OF_CLIENT,
-    anonymous: true,
     answers: ANSWERS,
   },
   introspect: {
     summary: 'Introspect a token (RFC 7662)',
     methods: ['POST'],
     form: TOKEN_OF_CLIENT,
-    anonymous: true,
     answers: ANSWERS,
   },
 } as const satisfies Readonly<Record<string, RouteDescription>>;

@@ -50,7 +50,6 @@ function readFormsOnly(app: FastifyInstance): void {
 const OAUTH2 = '/api/o/';
 const SERVER_METADATA: RouteDescription = {
   summary: 'Metadata of the authorization server (RFC 8414)',
-  anonymous: true,
 };
 
 /** The list of OAuth2 endpoints, and `/.well-known/oauth-authorization-server` (RFC 8414). */

@@ -20,7 +20,7 @@ export function serveOpenApi(app: FastifyInstance, service: Described): void {
   });
   app.get(
     '/api/v2/openapi.json',
-    { config: { describes: { summary: 'This description of the API', anonymous: true } } },
+    { config: { describes: { summary: 'This description of the API' } } },
     (request, reply) => {
       answer ??= constantAnswer('application/json; charset=utf-8', JSON.stringify(openApi(routes, service)));
       return sendConstant(request, reply.header('Cache-Control', 'public, max-age=60'), answer);
@@ -74,7 +74,7 @@ function operations({ method, url, config }: Route): [method: string, operation:
       endpointOperation(endpoint, name),
     ]);
   }
-  const described: RouteDescription = config?.describes ?? { summary: url };
+  const described: RouteDescription = config?.describes ?? { summary: url, authenticated: true };
   // A public address is routed for all methods, so that it can answer 405 itself.
   const methods = described.methods ?? (served.length === DESCRIBED.length ? ['GET'] : served);
   return methods.map((name) => [name, describedOperation(described, name)]);

@@ -75,7 +75,7 @@ const FAILURES = {
 };
 
 export function describedOperation(described: RouteDescription, method: string): Operation {
-  const { summary, description, produces = 'application/json', form, query, anonymous } = described;
+  const { summary, description, produces = 'application/json', form, query } = described;
   const content =
     produces === 'application/json'
       ? { 'application/json': { schema: { type: 'object' } } }
@@ -91,7 +91,7 @@ export function describedOperation(described: RouteDescription, method: string):
   return {
     summary,
     ...(description !== undefined && { description }),
-    ...(anonymous && { security: [] }),
+    ...(!described.authenticated && { security: [] }),
     ...(parameters.length > 0 && method === 'GET' && { parameters }),
     ...(form !== undefined && method === 'POST' && { requestBody: formBody(form) }),
     responses: Object.fromEntries(answers),

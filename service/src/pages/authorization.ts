@@ -3,7 +3,6 @@ import type { FastifyReply } from 'fastify';
 import { addressHtml, sendPage, textHtml } from './page.ts';
 
 interface ConsentQuestion {
-  readonly endpoint: string;
   readonly application: string;
   readonly username: string;
   readonly scope: string;
@@ -17,7 +16,7 @@ interface ConsentQuestion {
 
 /** Asks users whether an application may act for them: shows the application, the scope, and the redirect URI. */
 export function sendConsent(reply: FastifyReply, question: ConsentQuestion): FastifyReply {
-  const { endpoint, application, username, scope, redirectUri, formAction, csrfToken, carried } = question;
+  const { application, username, scope, redirectUri, formAction, csrfToken, carried } = question;
   const hidden = [['csrfmiddlewaretoken', csrfToken] as const, ...carried].map(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
   );
@@ -30,7 +29,7 @@ export function sendConsent(reply: FastifyReply, question: ConsentQuestion): Fas
 <ul>${powers(scope)}</ul>
 <p>You will be sent to <strong>${addressHtml(redirectUri)}</strong>. If you did not start this yourself, \
 cancel.</p>
-<form method="post" action="${endpoint}">
+<form method="post" action="/api/o/authorize/">
 ${hidden.join('\n')}
 <button type="submit" name="allow" value="Authorize">Allow</button>
 <button type="submit">Cancel</button>

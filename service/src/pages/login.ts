@@ -16,6 +16,7 @@ import type { RouteDescription } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import { loginFormAction } from '../oauth2/authorization-request.ts';
 import { ownOrigins } from '../public-url.ts';
+import { redirect } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import { remainingSession } from '../sso/logout.ts';
@@ -123,11 +124,7 @@ async function logOut(service: ServiceContext, request: FastifyRequest, reply: F
   const remaining = provider === null ? null : await remainingSession(service, request, provider);
   if (remaining !== null) return sendLoggedOut(reply, { provider: remaining });
   const next = nextPath(request, request.method === 'POST' ? request.body : request.query);
-  return reply
-    .code(302)
-    .header('Location', next ?? '/api/')
-    .type('text/html; charset=utf-8')
-    .send('');
+  return redirect(reply, next ?? '/api/');
 }
 
 /** The user who logs in, null for a wrong password, or the failure that refuses another attempt for now. */
@@ -181,9 +178,7 @@ async function loginPage(
   const { status, next, problem, username = '', isExpired = false } = state;
   const client = next === null ? null : await loginFormAction(service, next);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
-  const local = DISABLE_LOCAL_AUTH
-    ? ''
-    : passwordForm({ action: '/api/login/', csrf, next, username, refused: problem !== null });
+  const local = DISABLE_LOCAL_AUTH ? '' : passwordForm({ csrf, next, username, refused: problem !== null });
   const providers = providerLinks(await loginProviders(service), { next, alone: local === '' });
   return sendPage(reply, {
     status,
@@ -206,7 +201,6 @@ function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
 }
 
 function passwordForm(form: {
-  readonly action: string;
   readonly csrf: string;
   readonly next: string | null;
   /** The name entered before. If set, only the password must be entered again. */
@@ -214,10 +208,10 @@ function passwordForm(form: {
   /** Whether the previous input was refused. The page then says so above, under the id `problem`. */
   readonly refused: boolean;
 }): string {
-  const { action, csrf, next, username, refused } = form;
+  const { csrf, next, username, refused } = form;
   const described = refused ? ' aria-describedby="problem"' : '';
   const name = username === '' ? ' autofocus' : ` value="${escapeHtml(username)}"`;
-  return `<form method="post" action="${action}">
+  return `<form method="post" action="/api/login/">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(csrf)}">
 ${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(next)}">`}
 <label for="username">Username</label>
@@ -253,7 +247,6 @@ const LOGIN: RouteDescription = {
   summary: 'Log in',
   description: 'GET shows the page and sets the CSRF cookie; POST starts a session.',
   produces: 'text/html',
-  anonymous: true,
   form: {
     username: { description: 'The name of a local user.', required: true },
     password: { description: 'The password.', required: true },
@@ -271,7 +264,6 @@ const LOGIN: RouteDescription = {
 
 const LOGOUT: RouteDescription = {
   summary: 'Log out',
-  anonymous: true,
   form: {
     csrfmiddlewaretoken: { description: 'The value of the CSRF cookie.', required: true },
     next: { description: 'Where to go afterwards: a path of this service.' },
@@ -285,18 +277,14 @@ const LOGOUT: RouteDescription = {
 
 const OPTIONS: RouteDescription = {
   summary: 'The methods',
-  anonymous: true,
   answers: { 200: 'The Allow header lists them.' },
 };
 
-const STYLE_SHEET: RouteDescription = {
-  summary: 'Style sheet of the pages',
-  produces: 'text/css',
-  anonymous: true,
-};
+const STYLE_SHEET: RouteDescription = { summary: 'Style sheet of the pages', produces: 'text/css' };
 const PROFILE: RouteDescription = {
   summary: 'The logged-in user',
   produces: 'text/html',
+  authenticated: true,
   answers: { 200: 'The page.', 302: 'To the login.' },
 };
 

@@ -4,7 +4,7 @@ import { localPath } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { badRequest } from '../failure.ts';
 import { outsideTurn } from '../limits/request-shares.ts';
-import { parseTarget } from '../request.ts';
+import { parseTarget, redirect } from '../request.ts';
 import type { ProviderSession } from '../store/sessions.ts';
 import { consumeLogin, insertLogin, type LoginDetails, type PendingLogin } from '../store/sso-logins.ts';
 import { type Backend, type Identity, SsoFailure } from './backends.ts';
@@ -23,13 +23,16 @@ import {
 import { mappedAttributes } from './role-mapping.ts';
 import { beginSaml, LOGIN_LIFETIME_MS } from './saml-client.ts';
 
+type ConfigurationOf<Name extends Backend> = Extract<BackendConfiguration, { readonly backend: Name }>;
+
 /** The configuration of a backend. Throws SsoFailure `not_configured`; `misconfigured` if its secret is unreadable. */
-export async function requireConfiguration(
+export async function requireConfiguration<Name extends Backend>(
   service: ServiceContext,
-  backend: Backend,
-): Promise<BackendConfiguration> {
+  backend: Name,
+): Promise<ConfigurationOf<Name>> {
   const { backends, undecryptable } = await ssoConfiguration(service, service.database);
-  const configuration = backends.find((each) => each.backend === backend);
+  const isAsked = (each: BackendConfiguration): each is ConfigurationOf<Name> => each.backend === backend;
+  const configuration = backends.find(isAsked);
   if (configuration !== undefined) return configuration;
   throw undecryptable.includes(backend)
     ? new SsoFailure('misconfigured', "a secret was not encrypted with the service's current key")
@@ -60,7 +63,7 @@ export async function beginLogin(
     state: loginRequest.state,
     details: { ...details, redirectUri: loginRequest.redirectUri, next },
   });
-  return exchange.reply.code(302).header('Location', url).type('text/html; charset=utf-8').send('');
+  return redirect(exchange.reply, url);
 }
 
 function startAtProvider(
@@ -97,11 +100,13 @@ export interface Admission {
   readonly admit: () => void;
 }
 
+type QueriedBackend = Exclude<Backend, 'saml'>;
+
 /** Completes a login with OAuth2 or OpenID Connect, by asking the provider who the user is. Throws SsoFailure. */
 export async function completeLogin(
   service: ServiceContext,
   request: FastifyRequest,
-  { backend, admit }: Admission & { readonly backend: Exclude<BackendConfiguration['backend'], 'saml'> },
+  { backend, admit }: Admission & { readonly backend: QueriedBackend },
 ): Promise<Completed> {
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';
@@ -120,28 +125,20 @@ export async function completeLogin(
 
 async function identify(
   service: ServiceContext,
-  configuration: BackendConfiguration,
+  configuration: ConfigurationOf<QueriedBackend>,
   callback: ProviderCallback,
 ): Promise<Pick<Completed, 'identity' | 'session'>> {
   const { rules } = await ssoConfiguration(service, service.database);
-  const openId = { ...callback, mapped: mappedAttributes(rules(configuration.backend)) };
-  switch (configuration.backend) {
-    case 'oidc':
-    case 'google-oauth2': {
-      const claims = await completeOpenId(service, configuration, openId);
-      const session = openIdSession(configuration.backend, claims);
-      return { identity: googleIdentity(configuration, claims, openId.mapped), session };
-    }
-    case 'azuread-oauth2': {
-      const claims = await completeOpenId(service, configuration, openId);
-      const session = openIdSession(configuration.backend, claims);
-      return { identity: azureIdentity(configuration, claims, openId.mapped), session };
-    }
-    case 'github':
-      return { identity: await githubIdentity(configuration, await completeGithub(configuration, callback)) };
-    case 'saml':
-      throw new SsoFailure('no_such_login', 'SAML responses are posted, not sent in a query');
-  }
+  const mapped = mappedAttributes(rules(configuration.backend));
+  if (configuration.backend === 'github')
+    return { identity: await githubIdentity(configuration, await completeGithub(configuration, callback)) };
+  const claims = await completeOpenId(service, configuration, { ...callback, mapped });
+  const session = openIdSession(configuration.backend, claims);
+  const identity =
+    configuration.backend === 'azuread-oauth2'
+      ? azureIdentity(configuration, claims, mapped)
+      : googleIdentity(configuration, claims, mapped);
+  return { identity, session };
 }
 
 const STATE_LENGTH = 43;

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import type { RouteDescription } from '../endpoint.ts';
 import { sendLoggedOut } from '../pages/sso.ts';
-import { parseTarget } from '../request.ts';
+import { parseTarget, redirect } from '../request.ts';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { deleteProviderSessions, type ProviderSession } from '../store/sessions.ts';
 import { type Backend, backendOf, CLOCK_TOLERANCE_S, LABELS, SsoFailure } from './backends.ts';
@@ -111,8 +111,6 @@ export function serveSamlLogout(
   app.get(PATH, { config: { describes: LOGOUT }, exposeHeadRoute: false }, (request, reply) =>
     orErrorPage(request, reply, async () => {
       const configuration = await requireConfiguration(service, 'saml');
-      if (configuration.backend !== 'saml')
-        throw new Error('the SAML configuration is for a different kind of provider');
       const message = readMessage(parseTarget(request.url).query, configuration);
       const { label = message.name } = message.idp;
       if (message.kind === 'SAMLResponse') {
@@ -132,7 +130,7 @@ export function serveSamlLogout(
         typeof client.getLogoutResponseUrlAsync
       >[0];
       const url = await client.getLogoutResponseUrlAsync(asked, message.relayState, {}, true);
-      return reply.code(302).header('Location', url).type('text/html; charset=utf-8').send('');
+      return redirect(reply, url);
     }),
   );
 }
@@ -240,7 +238,6 @@ const LOGOUT: RouteDescription = {
   summary: 'The SAML single logout service for identity providers',
   description: 'The SAML 2.0 redirect binding. Requests must be signed.',
   produces: 'text/html',
-  anonymous: true,
   query: {
     SAMLRequest: { description: "An identity provider's request to end a user's sessions." },
     SAMLResponse: { description: "The identity provider's response to a logout that was started here." },

@@ -49,8 +49,6 @@ export async function completeSaml(
   const login = await takePendingLogin(service, request, { backend: 'saml', state: posted.relayState });
   if (login !== null) admit();
   const configuration = await requireConfiguration(service, 'saml');
-  if (configuration.backend !== 'saml')
-    throw new Error('the SAML configuration is for a different kind of provider');
   if (login === null) {
     return completeIdpInitiated(service, configuration, {
       posted,

@@ -152,7 +152,6 @@ const LOGOUT: RouteDescription = {
   summary: 'Back-channel logout by an OpenID provider',
   description:
     "OpenID Connect Back-Channel Logout 1.0: ends a user's sessions that the provider started here.",
-  anonymous: true,
   form: { logout_token: { description: 'The logout token signed by the provider.', required: true } },
   answers: { 200: 'The sessions have ended, or none existed.', 400: 'The token is rejected.', ...COMMON },
 };
@@ -162,7 +161,6 @@ const EVENTS: RouteDescription = {
   description:
     'Push delivery (RFC 8935) of security event tokens. Events that withdraw an account, a session or a credential end the ' +
     "user's sessions and tokens.",
-  anonymous: true,
   answers: { 202: 'The event was processed.', 400: 'The event is rejected.', ...COMMON },
 };
 
@@ -170,7 +168,6 @@ const REVOCATION: RouteDescription = {
   summary: 'Global Token Revocation by an OpenID provider',
   description:
     'Ends the sessions and tokens of the user that `sub_id` names by issuer and subject (RFC 9493).',
-  anonymous: true,
   answers: {
     204: 'The sessions and tokens have ended, or none existed.',
     400: 'The subject is invalid.',

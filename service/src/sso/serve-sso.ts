@@ -7,7 +7,7 @@ import { failureOf, type RequestError } from '../error-handler.ts';
 import { forbidden, tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
 import { errorPath, sendSsoError, sendSsoFailure } from '../pages/sso.ts';
-import { readForms } from '../request.ts';
+import { readForms, redirect } from '../request.ts';
 import { recordSuccess } from '../store/sso-logins.ts';
 import { findUser } from '../store/users.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';
@@ -95,7 +95,8 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     orErrorPage(service, visit, limits, async () => {
       let counted: Buckets | null = null;
       const admission = (to: Buckets) => () => {
-        requireCapacity(to, visit.request, 'Too many logins failed.');
+        const wait = to.wait(visit.request.network);
+        if (wait > 0) throw tooManyRequests('Too many logins failed.', wait);
         counted = to;
       };
       try {
@@ -126,8 +127,6 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
   app.get('/sso/metadata/saml/', { config: { describes: METADATA } }, (request, reply) =>
     orErrorPage(service, { request, reply }, limits, async () => {
       const configuration = await requireConfiguration(service, 'saml');
-      if (configuration.backend !== 'saml')
-        throw new Error('the SAML configuration is for a different kind of provider');
       const xml = await samlMetadata(configuration, {
         callbackUrl: callbackUrl(request, 'saml'),
         logoutUrl: logoutUrl(request),
@@ -191,11 +190,6 @@ async function startLogin(
   buckets.take(key);
 }
 
-function requireCapacity(buckets: Buckets, { network }: FastifyRequest, reason: string): void {
-  const wait = buckets.wait(network);
-  if (wait > 0) throw tooManyRequests(reason, wait);
-}
-
 function backendIn(request: FastifyRequest): Backend {
   const { backend: name } = request.params as { readonly backend?: string };
   const backend = backendOf(name);
@@ -221,8 +215,7 @@ async function orErrorPage(
     const isLogged = !isForeign || foreign.wait(request.network) === 0;
     if (isForeign) foreign.take(request.network);
     if (isLogged) request.log.warn({ reason, detail: message }, 'a login through a provider failed');
-    const path = errorPath(reason, request.id);
-    return reply.code(302).header('Location', path).type('text/html; charset=utf-8').send('');
+    return redirect(reply, errorPath(reason, request.id));
   }
 }
 
@@ -230,7 +223,6 @@ const BEGIN: RouteDescription = {
   summary: 'Log in through an identity provider',
   description: 'Starts a login with google-oauth2, azuread-oauth2, oidc, github or saml.',
   produces: 'text/html',
-  anonymous: true,
   query: {
     next: { description: 'The path of this service to continue at after the login.' },
     idp: { description: 'SAML only: the short name of the identity provider.' },
@@ -244,7 +236,6 @@ const BEGIN: RouteDescription = {
 const COMPLETE: RouteDescription = {
   summary: 'Complete a login through an identity provider',
   produces: 'text/html',
-  anonymous: true,
   query: {
     state: { description: 'The state that was sent when the login started.' },
     code: { description: 'The authorization code.' },
@@ -259,7 +250,6 @@ const COMPLETE_SAML: RouteDescription = {
   summary: 'Complete a login through a SAML identity provider',
   description: 'The assertion consumer service (SAML 2.0) with the POST binding.',
   produces: 'text/html',
-  anonymous: true,
   form: {
     SAMLResponse: { description: 'The response, in base64.', required: true },
     RelayState: { description: 'The state that was sent with the request.' },
@@ -273,14 +263,12 @@ const COMPLETE_SAML: RouteDescription = {
 const METADATA: RouteDescription = {
   summary: 'The SAML metadata of this service',
   produces: 'application/xml',
-  anonymous: true,
   answers: { 200: 'The metadata.', 302: 'Redirects to /sso/error/ if SAML is not configured.' },
 };
 
 const ERROR: RouteDescription = {
   summary: 'Why a login through an identity provider failed',
   produces: 'text/html',
-  anonymous: true,
   query: {
     reason: { description: 'The reason for the failure.' },
     request: { description: 'The ID of the failed request, which the page shows.' },
