@@ -32,7 +32,7 @@ import { insertActivity } from './store/activity.ts';
 import { ORGANIZATIONS } from './store/organizations.ts';
 import { insertResource } from './store/resources.ts';
 import { deleteSettings, lockSettings, readSettings, writeSetting } from './store/settings.ts';
-import { hasUsers, insertUser } from './store/users.ts';
+import { BLANK_USER, hasUsers, insertUser } from './store/users.ts';
 
 /** The service's migrations, oldest first. A released migration never changes. */
 export const migrations: readonly Migration[] = [
@@ -113,13 +113,10 @@ export async function prepareFirstStart(
   const stored = await hashPassword(password(), iterations);
   return database.transaction(async (transaction) => {
     const id = await insertUser(transaction, {
+      ...BLANK_USER,
       username: ADMIN,
       password: stored,
-      first_name: '',
-      last_name: '',
-      email: '',
       is_superuser: true,
-      is_active: true,
     });
     if (id === null) return false;
     const at = now();

@@ -11,6 +11,7 @@ import { currentSettings, type Settings } from '../settings/settings.ts';
 import { pick } from '../store/job-options.ts';
 import { hasRolesWithout } from '../store/roles.ts';
 import {
+  BLANK_USER,
   claimUsername,
   deleteSessionsOf,
   findUser,
@@ -26,23 +27,13 @@ import { changedValues, logChange } from './resource.ts';
 import { emailProblem, userFields } from './user-json.ts';
 
 /** The user that a request describes. `password` is the new password in plain text, or null to keep it. */
-type WantedUser = typeof BLANK & { readonly password: string | null };
-
-const BLANK = {
-  username: '',
-  first_name: '',
-  last_name: '',
-  email: '',
-  is_superuser: false,
-  is_system_auditor: false,
-  is_active: true,
-};
+type WantedUser = typeof BLANK_USER & { readonly password: string | null };
 
 const NAME_TAKEN = {
   username: ['A user with that username, or with one that looks like it, already exists.'],
 };
 
-const NAMES = Object.keys(BLANK) as readonly (keyof typeof BLANK)[];
+const NAMES = Object.keys(BLANK_USER) as readonly (keyof typeof BLANK_USER)[];
 
 interface UserCreation {
   /** Whether the caller may create a user here. Called after the body was read. */
@@ -58,12 +49,12 @@ export async function createUser(
 ): Promise<UserRecord> {
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
-  const read = readUser(body, { base: BLANK, settings, method: 'POST' });
+  const read = readUser(body, { base: BLANK_USER, settings, method: 'POST' });
   // As in Django for a new user: the domain of an email address has no case.
   const wanted = { ...read, email: read.email.replace(/[^@]*$/, (domain) => domain.toLowerCase()) };
   if (!mayCreate()) throw forbidden();
   if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
-  requireFieldRights('user', { caller: caller.user, before: BLANK, after: wanted });
+  requireFieldRights('user', { caller: caller.user, before: BLANK_USER, after: wanted });
   const password = wanted.password === null ? unusablePassword() : await newHash(exchange, wanted.password);
   return service.database.transaction(async (transaction) => {
     if ((await claimUsername(transaction, wanted.username, 0)) === 'taken') throw invalid(NAME_TAKEN);
@@ -159,7 +150,7 @@ function newHash({ service, caller, request }: Exchange, password: string): Prom
 /** Reads a user by the declared fields. On PUT, fields without a default keep their value, as on the controller. */
 function readUser(
   body: Readonly<Record<string, unknown>>,
-  options: { base: typeof BLANK; settings: Settings; method: 'POST' | 'PUT' | 'PATCH' },
+  options: { base: typeof BLANK_USER; settings: Settings; method: 'POST' | 'PUT' | 'PATCH' },
 ): WantedUser {
   const { base, settings, method } = options;
   const problems: Problems = {};

@@ -4,6 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { isSuperuserLeft } from '../settings/remaining-login.ts';
 import { insertActivity } from '../store/activity.ts';
 import {
+  BLANK_USER,
   claimUsername,
   findLinkedUser,
   findUser,
@@ -13,7 +14,7 @@ import {
   markEnterprise,
   setSystemAuditor,
   type UserRecord,
-  updateProfile,
+  updateUser,
 } from '../store/users.ts';
 import { type Identity, SsoFailure } from './backends.ts';
 import type { UserRules } from './configuration.ts';
@@ -117,15 +118,7 @@ async function insertWithFreeName(transaction: Queryable, wanted: string) {
     const suffix = number === 1 ? '' : number <= MAX_NUMBER ? `-${number}` : `-${randomText(8)}`;
     const username = `${base}${suffix}`;
     if ((await claimUsername(transaction, username, 0)) === 'taken') continue;
-    const id = await insertUser(transaction, {
-      username,
-      password: unusablePassword(),
-      first_name: '',
-      last_name: '',
-      email: '',
-      is_superuser: false,
-      is_active: true,
-    });
+    const id = await insertUser(transaction, { ...BLANK_USER, username, password: unusablePassword() });
     if (id !== null) return { id, username };
   }
 }
@@ -143,14 +136,15 @@ async function update(
   const flags = mappedFlags(rules, identity);
   const auditor = flags.auditor ?? user.is_system_auditor;
   const profile = {
+    ...user,
     email: taken('email', identity.email, user.email, 254),
-    firstName: taken('first_name', identity.firstName, user.first_name, MAX_NAME_LENGTH),
-    lastName: taken('last_name', identity.lastName, user.last_name, MAX_NAME_LENGTH),
-    isSuperuser: flags.superuser ?? user.is_superuser,
+    first_name: taken('first_name', identity.firstName, user.first_name, MAX_NAME_LENGTH),
+    last_name: taken('last_name', identity.lastName, user.last_name, MAX_NAME_LENGTH),
+    is_superuser: flags.superuser ?? user.is_superuser,
   };
-  await updateProfile(transaction, { userId: id, ...profile });
-  if (user.is_superuser && !profile.isSuperuser && !(await isSuperuserLeft(service, transaction))) {
-    await updateProfile(transaction, { userId: id, ...profile, isSuperuser: true });
+  await updateUser(transaction, id, profile);
+  if (user.is_superuser && !profile.is_superuser && !(await isSuperuserLeft(service, transaction))) {
+    await updateUser(transaction, id, { ...profile, is_superuser: true });
     service.log.warn(
       { user: id },
       'the last superuser who can log in was not demoted: local accounts are turned off',

@@ -78,16 +78,19 @@ export function findUserByName(database: Queryable, username: string): Promise<U
     .first<UserRecord>(database);
 }
 
+/** A new user's fields, except the password. */
+export const BLANK_USER = {
+  username: '',
+  first_name: '',
+  last_name: '',
+  email: '',
+  is_superuser: false,
+  is_system_auditor: false,
+  is_active: true,
+};
+
 /** The writable fields of a user. `password` is hashed. */
-interface NewUser {
-  readonly username: string;
-  readonly password: string;
-  readonly first_name: string;
-  readonly last_name: string;
-  readonly email: string;
-  readonly is_superuser: boolean;
-  readonly is_active: boolean;
-}
+type NewUser = Pick<UserRecord, Exclude<keyof typeof BLANK_USER, 'is_system_auditor'> | 'password'>;
 
 /** Adds a user and the user's profile. Returns the id, or null if the name exists. */
 export async function insertUser(transaction: Queryable, user: NewUser): Promise<number | null> {
@@ -237,16 +240,6 @@ export async function markEnterprise(
 export function superuserAccounts(database: Queryable): Promise<AccountName[]> {
   return sql`SELECT s.provider, s.uid FROM social_auth_usersocialauth s JOIN auth_user u ON u.id = s.user_id
     WHERE u.is_superuser AND u.is_active`.rows<AccountName>(database);
-}
-
-/** Updates a user's profile from an identity provider. */
-export async function updateProfile(
-  transaction: Queryable,
-  profile: { userId: number; email: string; firstName: string; lastName: string; isSuperuser: boolean },
-): Promise<void> {
-  await sql`UPDATE auth_user SET email = ${profile.email}, first_name = ${profile.firstName},
-    last_name = ${profile.lastName}, is_superuser = ${profile.isSuperuser}
-    WHERE id = ${profile.userId}`.execute(transaction);
 }
 
 /** Whether a user `u` sees an application `a`. Same rule as `canSeeApplications`. */
