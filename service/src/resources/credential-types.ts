@@ -65,13 +65,7 @@ export const TYPE_OF_CREDENTIAL: Relation = {
   ),
 };
 
-interface CredentialType {
-  readonly id: number;
-  readonly name: string;
-  readonly kind: string;
-  readonly namespace: string;
-  readonly managed: boolean;
-}
+type CredentialType = typeof MACHINE_TYPE;
 
 /** `/api/v2/credential_types/`, which is read-only: this service has one type and no custom ones. */
 export function serveCredentialTypes(app: FastifyInstance, service: ServiceContext): void {

@@ -58,17 +58,14 @@ async function show({ service, caller }: Exchange): Promise<unknown> {
     countTokens(service, user),
     countJobs(service, visibleJobs(user, held)),
   ]);
-  const total = (name: string, number: number) => ({ url: `/api/v2/${name}/`, total: number });
+  const { failed_inventories: job_failed, ...totals } = counts;
+  const lists = Object.entries(totals).map(([name, total]) => [
+    name,
+    { url: `/api/v2/${name}/`, total, ...(name === 'inventories' && { job_failed }) },
+  ]);
   return {
     related: { jobs_graph: '/api/v2/dashboard/graphs/jobs/' },
-    inventories: { ...total('inventories', counts.inventories), job_failed: counts.failed_inventories },
-    hosts: total('hosts', counts.hosts),
-    projects: total('projects', counts.projects),
-    users: total('users', counts.users),
-    organizations: total('organizations', counts.organizations),
-    teams: total('teams', counts.teams),
-    credentials: total('credentials', counts.credentials),
-    job_templates: total('job_templates', counts.job_templates),
+    ...Object.fromEntries(lists),
     tokens,
     jobs,
   };
@@ -145,24 +142,24 @@ async function showJobs({ service, caller, request }: Exchange): Promise<unknown
   return { jobs: Object.fromEntries(ENDS.map((status) => [status, series(status)])) };
 }
 
+const PERIOD_DAYS = new Map([
+  ['two_weeks', 14],
+  ['week', 7],
+  ['day', 1],
+]);
+
 /** The first day of a period that ends today, in UTC. Throws 400 for an unknown period. */
 function startOf(period: string, now: Date): Date {
   const today = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS);
-  switch (period) {
-    case 'month': {
-      const before = new Date(today);
-      before.setUTCMonth(before.getUTCMonth() - 1);
-      // If the previous month does not have this day, use its last one.
-      if (before.getUTCDate() !== today.getUTCDate()) before.setUTCDate(0);
-      return before;
-    }
-    case 'two_weeks':
-      return new Date(today.getTime() - 14 * DAY_MS);
-    case 'week':
-      return new Date(today.getTime() - 7 * DAY_MS);
-    case 'day':
-      return new Date(today.getTime() - DAY_MS);
-    default:
-      throw new RequestFailure(400, { error: `Unknown period ${JSON.stringify(period)}` });
+  if (period === 'month') {
+    const before = new Date(today);
+    before.setUTCMonth(before.getUTCMonth() - 1);
+    // If the previous month does not have this day, use its last one.
+    if (before.getUTCDate() !== today.getUTCDate()) before.setUTCDate(0);
+    return before;
   }
+  const days = PERIOD_DAYS.get(period);
+  if (days === undefined)
+    throw new RequestFailure(400, { error: `Unknown period ${JSON.stringify(period)}` });
+  return new Date(today.getTime() - days * DAY_MS);
 }

@@ -3,7 +3,7 @@ import type { Queryable } from '@tokenctl/common/db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
 import { invalid } from '../failure.ts';
-import { insertActivity } from '../store/activity.ts';
+import { type Activity, insertActivity } from '../store/activity.ts';
 import { endLocalCredentials } from '../store/issued-tokens.ts';
 import { deleteSettings, lockSettings, writeSetting } from '../store/settings.ts';
 import { type Checked, checkSetting, type SettingDefinition, type SettingProblem } from './checks.ts';
@@ -91,12 +91,11 @@ async function store(exchange: Exchange, transaction: Queryable, values: Readonl
     const { id, before } = await writeSetting(transaction, { key, value, at });
     const definition = definitionOf(key);
     const [told, was] = [shown(definition, value), shown(definition, before)];
-    const changes = before === undefined ? { value: told, id } : { value: [was, told] };
-    await noteChange(exchange, transaction, {
-      definition,
-      operation: before === undefined ? 'create' : 'update',
-      changes,
-    });
+    const entry =
+      before === undefined
+        ? ({ operation: 'create', changes: { value: told, id } } as const)
+        : ({ operation: 'update', changes: { value: [was, told] } } as const);
+    await noteChange(exchange, transaction, { ...definition, ...entry });
   }
 }
 
@@ -110,7 +109,7 @@ export async function resetSettings(
     for (const { id, key, value } of await deleteSettings(transaction, keys)) {
       const definition = definitionOf(key);
       const changes = { value: shown(definition, value), id };
-      await noteChange(exchange, transaction, { definition, operation: 'delete', changes });
+      await noteChange(exchange, transaction, { ...definition, operation: 'delete', changes });
     }
     if (keys.some(isSsoSetting)) await requireSuperuserLogin(exchange.service, transaction);
   });
@@ -129,19 +128,15 @@ function definitionOf(key: string): SettingDefinition {
 function noteChange(
   { service, caller }: Exchange,
   transaction: Queryable,
-  change: {
-    readonly definition: SettingDefinition;
-    readonly operation: 'create' | 'update' | 'delete';
-    readonly changes: Readonly<Record<string, unknown>>;
-  },
+  { operation, changes, key, category }: Pick<Activity, 'operation' | 'changes'> & SettingDefinition,
 ): Promise<void> {
   return insertActivity(transaction, {
-    operation: change.operation,
+    operation,
     at: service.now(),
-    changes: change.changes,
+    changes,
     object1: 'setting',
     actorId: caller.user.id,
     node: service.node,
-    setting: { name: change.definition.key, category: change.definition.category },
+    setting: { name: key, category },
   });
 }

@@ -41,7 +41,7 @@ export async function findSession(
     JOIN auth_user u ON u.id = m.user_id
     LEFT JOIN service_provider_session p ON p.session_key = s.session_key
     WHERE s.session_key = ${sessionKey} AND s.expire_date > ${at}
-    AND ${MAY_AUTHENTICATE}`.rows<UserRecord & SessionRow>(database);
+    AND ${MAY_AUTHENTICATE}`.rows<UserRecord & Omit<SessionRecord, 'owner'> & OptionalProvider>(database);
   const row = rows[0];
   if (row === undefined) return null;
   const { session_key, expire_date, backend, details, ends, ...owner } = row;
@@ -49,13 +49,7 @@ export async function findSession(
   return { session_key, expire_date, owner, provider };
 }
 
-interface SessionRow {
-  readonly session_key: string;
-  readonly expire_date: Date;
-  readonly backend: string | null;
-  readonly details: ProviderSession['details'] | null;
-  readonly ends: Date | null;
-}
+type OptionalProvider = { readonly [Name in keyof ProviderSession]: ProviderSession[Name] | null };
 
 export async function insertSession(
   transaction: Queryable,

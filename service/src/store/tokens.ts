@@ -93,14 +93,13 @@ export interface NewToken {
 }
 
 export async function insertToken(transaction: Queryable, token: NewToken): Promise<number> {
-  const rows = await sql`INSERT INTO main_oauth2accesstoken
+  const [id] = await sql`INSERT INTO main_oauth2accesstoken
       (token, expires, scope, description, application_id, user_id, created, updated, modified)
     VALUES (${token.hash}, ${token.expires}, ${token.scope}, ${token.description}, ${token.applicationId},
     ${token.userId}, ${token.created}, ${token.created}, ${token.created})
-    RETURNING id`.rows<{ id: number }>(transaction);
-  const [row] = rows;
-  if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
-  return row.id;
+    RETURNING id`.ids(transaction);
+  if (id === undefined) throw new Error('an INSERT … RETURNING returned no row');
+  return id;
 }
 
 /** Adds the refresh token of an application's access token. */
