@@ -22,7 +22,7 @@ import { addresses, type Kind, type Wanted } from './kind.ts';
 import { create, refuse, serveKind } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { redirectProblem } from './redirect-uris.ts';
-import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
+import { byCaller, leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 import { listKind, mayChangeSeen, ofSeen } from './seen-resources.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
@@ -143,10 +143,8 @@ const APPLICATION: Kind<ApplicationRecord> = {
   async changed(transaction, before, { id, redirect_uris }) {
     if (redirect_uris !== before.redirect_uris) await forgetConsents(transaction, id);
   },
-  async removing({ service, caller }, transaction, { id }) {
-    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await recordTokenDeletions(transaction, { applicationId: id }, by);
-  },
+  removing: (exchange, transaction, { id }) =>
+    recordTokenDeletions(transaction, { applicationId: id }, byCaller(exchange)),
 };
 
 const WITH_IMPLICIT: Kind<ApplicationRecord> = {

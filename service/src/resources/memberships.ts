@@ -20,6 +20,7 @@ import { findUser, type UserRecord } from '../store/users.ts';
 import { createUser, lockUser } from './change-user.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { idIn } from './request-values.ts';
+import { byCaller } from './resource.ts';
 import { listKind, mayChangeSeen, ofSeen } from './seen-resources.ts';
 import { userFields, userJson } from './user-json.ts';
 import { canSeeUser, listUsers, seenUser } from './users.ts';
@@ -103,16 +104,16 @@ export async function assign(exchange: Exchange, held: Held): Promise<unknown> {
 
 /** Grants a role to a user or removes it. Throws 403 if the caller may not. */
 export async function changeHolder(
-  { service, caller }: Exchange,
+  exchange: Exchange,
   held: Held,
   change: Pick<RoleChange, 'userId' | 'operation' | 'rolesOfUser'>,
 ): Promise<undefined> {
+  const { service, caller } = exchange;
   const { userId } = change;
   await service.database.transaction(async (transaction) => {
     const now = await lockUser(transaction, { caller: caller.user, id: userId });
     if (!(await mayAssign(transaction, held, now))) throw forbidden();
-    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await changeRole(transaction, { ...roleOf(held), ...change }, by);
+    await changeRole(transaction, { ...roleOf(held), ...change }, byCaller(exchange));
   });
 }
 
@@ -167,8 +168,8 @@ function roleOf(held: Held) {
 
 /** Creates the user in the body with a role. Throws 400 by field, 403. */
 async function createHolder(exchange: Exchange, held: Held): Promise<unknown> {
-  const { service, caller, request, reply } = exchange;
-  const by = { actorId: caller.user.id, at: service.now(), node: service.node };
+  const { caller, request, reply } = exchange;
+  const by = byCaller(exchange);
   const user = await createUser(exchange, jsonObject(request), {
     mayCreate: () => administersOrganization(caller.user, held.organization_id),
     whenAdded: async (transaction, userId) => {

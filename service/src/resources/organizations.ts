@@ -4,13 +4,13 @@ import { administersOrganization, visibleOrganizations } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Declared, declared, type Relation } from '../listing/fields.ts';
 import { organizationsWithRole, viewerRow } from '../role-levels.ts';
-import { recordApplicationDeletions, recordTeamDeletions, recordTokenDeletions } from '../store/activity.ts';
+import { recordDeletionsIn } from '../store/activity.ts';
 import { ORGANIZATIONS, type OrganizationRecord } from '../store/organizations.ts';
 import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import { fixedFields } from './fixed-fields.ts';
 import { addresses, type Kind } from './kind.ts';
 import { refuse, serveKind } from './named-resources.ts';
-import { fields, namedRelation, userRelation } from './resource.ts';
+import { byCaller, fields, namedRelation, userRelation } from './resource.ts';
 
 /** A relation to an organization's objects that the viewer sees. */
 function belongings(
@@ -85,12 +85,7 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
     return values;
   },
   /** Teams, applications and their tokens are deleted with the organization, each with its own entry. */
-  async removing({ service, caller }, transaction, { id }) {
-    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await recordTokenDeletions(transaction, { organizationId: id }, by);
-    await recordApplicationDeletions(transaction, id, by);
-    await recordTeamDeletions(transaction, id, by);
-  },
+  removing: (exchange, transaction, { id }) => recordDeletionsIn(transaction, id, byCaller(exchange)),
 };
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */

@@ -114,16 +114,16 @@ export function makersJson(record: Makers): {
 
 /** Adds an activity stream entry about a change by the caller, in its transaction. By default the time is now. */
 export function logChange(
-  { service, caller }: Exchange,
+  exchange: Exchange,
   transaction: Queryable,
   entry: Omit<Activity, 'at' | 'actorId' | 'node'> & { readonly at?: Date },
 ): Promise<void> {
-  return insertActivity(transaction, {
-    at: service.now(),
-    ...entry,
-    actorId: caller.user.id,
-    node: service.node,
-  });
+  return insertActivity(transaction, { ...byCaller(exchange), ...entry });
+}
+
+/** Who changes something now, for entries of the activity stream. */
+export function byCaller({ service, caller }: Exchange) {
+  return { actorId: caller.user.id, at: service.now(), node: service.node };
 }
 
 /** The values that differ, each as [before, after]. */

@@ -18,10 +18,11 @@ import { jsonObject } from '../request.ts';
 import { viewerRow } from '../role-levels.ts';
 import { requireSuperuserLogin } from '../settings/remaining-login.ts';
 import { keepDeletedActor, recordTokenDeletions } from '../store/activity.ts';
+import { pick } from '../store/job-options.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { changeUser, createUser, lockUser } from './change-user.ts';
 import { pathId } from './request-values.ts';
-import { logChange } from './resource.ts';
+import { byCaller, logChange } from './resource.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 import { userFields, userJson } from './user-json.ts';
@@ -168,9 +169,7 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
 }
 
 /** What the controller records of a deleted user. */
-function deletedFacts({ id, username, first_name, last_name, email, is_superuser }: UserRecord) {
-  return { id, username, first_name, last_name, email, is_superuser, password: 'hidden' };
-}
+const DELETED_FACTS = ['id', 'username', 'first_name', 'last_name', 'email', 'is_superuser'] as const;
 
 async function remove(exchange: Exchange): Promise<undefined> {
   const { service, caller } = exchange;
@@ -178,15 +177,11 @@ async function remove(exchange: Exchange): Promise<undefined> {
   await service.database.transaction(async (transaction) => {
     const { caller: deleter, user } = await lockUser(transaction, { caller: caller.user, id });
     if (!canDeleteUser(deleter, user)) throw forbidden();
-    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await recordTokenDeletions(transaction, { userId: user.id }, by);
+    await recordTokenDeletions(transaction, { userId: user.id }, byCaller(exchange));
     await keepDeletedActor(transaction, user);
     if (!(await deleteUser(transaction, user.id))) throw notFound();
     if (user.is_superuser) await requireSuperuserLogin(service, transaction);
-    await logChange(exchange, transaction, {
-      operation: 'delete',
-      changes: deletedFacts(user),
-      object1: 'user',
-    });
+    const changes = { ...pick(user, DELETED_FACTS), password: 'hidden' };
+    await logChange(exchange, transaction, { operation: 'delete', changes, object1: 'user' });
   });
 }

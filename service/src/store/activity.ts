@@ -221,11 +221,7 @@ export async function keepDeletedActor(
     WHERE actor_id = ${id}`.execute(transaction);
 }
 
-interface Deletion {
-  readonly actorId: number;
-  readonly at: Date;
-  readonly node: string;
-}
+type Deletion = Pick<Activity, 'actorId' | 'at' | 'node'>;
 
 /** Adds the entries of a cascading deletion, as the controller does. Call it before the deletion. */
 async function recordDeletions(
@@ -259,27 +255,22 @@ export function recordTokenDeletions(transaction: Queryable, of: Cascade, by: De
   return recordDeletions(transaction, { type: 'o_auth2_access_token', changes, from }, by);
 }
 
-export function recordTeamDeletions(
+/** Adds an entry for each token, application and team of an organization. */
+export async function recordDeletionsIn(
   transaction: Queryable,
   organizationId: number,
   by: Deletion,
 ): Promise<void> {
-  const changes = sql`'name', t.name, 'description', t.description, 'organization', o.name || '-' || o.id,
-    'id', t.id`;
-  const from = sql`main_team t JOIN main_organization o ON o.id = t.organization_id
-    WHERE o.id = ${organizationId} ORDER BY t.id`;
-  return recordDeletions(transaction, { type: 'team', changes, from }, by);
-}
-
-export function recordApplicationDeletions(
-  transaction: Queryable,
-  organizationId: number,
-  by: Deletion,
-): Promise<void> {
+  await recordTokenDeletions(transaction, { organizationId }, by);
   const changes = sql`'name', a.name, 'description', a.description, 'client_type', a.client_type,
     'redirect_uris', a.redirect_uris, 'authorization_grant_type', a.authorization_grant_type,
     'skip_authorization', a.skip_authorization, 'organization', o.name || '-' || o.id, 'id', a.id`;
   const from = sql`main_oauth2application a JOIN main_organization o ON o.id = a.organization_id
     WHERE o.id = ${organizationId} ORDER BY a.id`;
-  return recordDeletions(transaction, { type: 'o_auth2_application', changes, from }, by);
+  await recordDeletions(transaction, { type: 'o_auth2_application', changes, from }, by);
+  const ofTeam = sql`'name', t.name, 'description', t.description, 'organization', o.name || '-' || o.id,
+    'id', t.id`;
+  const teams = sql`main_team t JOIN main_organization o ON o.id = t.organization_id
+    WHERE o.id = ${organizationId} ORDER BY t.id`;
+  await recordDeletions(transaction, { type: 'team', changes: ofTeam, from: teams }, by);
 }

@@ -18,7 +18,7 @@ import { fixedFields } from '../fixed-fields.ts';
 import { addresses, type Kind, type Wanted } from '../kind.ts';
 import { refuse, serveKind } from '../named-resources.ts';
 import { PART_RELATIONS, seenParts } from '../part-relations.ts';
-import { fields } from '../resource.ts';
+import { byCaller, fields } from '../resource.ts';
 import { byRoles } from '../resource-kinds.ts';
 import { ASK_FIELDS, TEMPLATE_OPTIONS } from './job-options.ts';
 
@@ -113,14 +113,14 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
   capabilities: (user, held, template) => ({ start: hasRole(user, held, asked(template, 'execute')) }),
   prepare,
   /** A user who creates a job template without a role for the whole organization becomes its admin. */
-  async made({ service, caller }, transaction, template) {
+  async made(exchange, transaction, template) {
+    const { caller } = exchange;
     const { id, roles } = template;
     const held = await heldRoles(transaction, caller.user);
     if (roles?.admin === undefined || hasRole(caller.user, held, asked(template, 'admin'))) return;
-    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
     const resource = { type: 'job_template', id } as const;
     const grant = { operation: 'associate', userId: caller.user.id, role: 'admin', resource } as const;
-    await changeRole(transaction, { ...grant, roleId: roles.admin }, by);
+    await changeRole(transaction, { ...grant, roleId: roles.admin }, byCaller(exchange));
   },
 };
 
