@@ -36,35 +36,25 @@ interface Means {
 
 async function apply(act: CleaningAct, means: Means): Promise<'done' | 'unchanged'> {
   const { send } = means;
+  const post = (json: object, what: string) => send({ method: 'POST', path: act.path, json }, what);
+  const patch = (json: object, what: string) => send({ method: 'PATCH', path: act.path, json }, what);
   switch (act.act) {
     case 'delete':
     case 'unassign':
       return await send({ method: 'DELETE', path: act.path }, 'to delete an object');
     case 'disassociate':
-      return await send(
-        { method: 'POST', path: act.path, json: { id: act.id, disassociate: true } },
-        'to remove a role or link',
-      );
+      return await post({ id: act.id, disassociate: true }, 'to remove a role or link');
     case 'associate':
-      return await send(
-        { method: 'POST', path: act.path, json: { id: act.id } },
-        'to restore a role or link',
-      );
+      return await post({ id: act.id }, 'to restore a role or link');
     case 'cancel':
-      return await send({ method: 'POST', path: act.path, json: {} }, 'to cancel a job');
+      return await post({}, 'to cancel a job');
     case 'disable':
     case 'enable':
-      return await send(
-        { method: 'PATCH', path: act.path, json: { [act.field]: act.act === 'enable' } },
-        'to turn an object on or off',
-      );
+      return await patch({ [act.field]: act.act === 'enable' }, 'to turn an object on or off');
     case 'assign':
-      return await send({ method: 'POST', path: act.path, json: assignmentBody(act) }, 'to restore a role');
+      return await post(assignmentBody(act), 'to restore a role');
     case 'rename':
-      return await send(
-        { method: 'PATCH', path: act.path, json: { [act.field]: act.name } },
-        'to change a name',
-      );
+      return await patch({ [act.field]: act.name }, 'to change a name');
     case 'restore':
       return await restore(act, means);
   }

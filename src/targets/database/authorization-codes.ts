@@ -6,7 +6,7 @@ import type { AuthorizationCodeSelector } from '../../operations/ports/target-pa
 import type { Connection } from './connection.ts';
 import { allOf, dateOf, type IdRange, idPages, inRange, milliseconds, PAGE_LIMIT, when } from './queries.ts';
 import { type Owners, resolveNames, TokenReferences } from './references.ts';
-import { processRows, readExistingIds } from './revocation.ts';
+import { processRows } from './revocation.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** Streams the authorization codes of a selector, ascending by id. Their values stay in the database. */
@@ -43,9 +43,8 @@ export function deleteAuthorizationCodes(
   return processRows(connection, {
     ...options,
     purpose: 'revoke',
+    remaining: TABLES[layout].authorizationCodes,
     process: (database, ids) => deleteRows(database, layout, ids),
-    findRemaining: (database, ids) =>
-      readExistingIds(database, { table: TABLES[layout].authorizationCodes, ids }),
   });
 }
 

@@ -25,13 +25,12 @@ export function revokeAccessTokens(
   options: RevocationOptions & { readonly withRefreshTokens: boolean },
 ): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
-  const { accessTokens: table } = TABLES[layout];
   const { withRefreshTokens } = options;
   return processRows(connection, {
     ...options,
     purpose: 'revoke',
+    remaining: TABLES[layout].accessTokens,
     process: (database, ids) => deleteAccessTokens(database, { layout, ids, withRefreshTokens }),
-    findRemaining: (database, ids) => readExistingIds(database, { table, ids }),
   });
 }
 
@@ -44,8 +43,8 @@ export function revokeRefreshTokens(
   return processRows(connection, {
     ...options,
     purpose: 'revoke',
+    remaining: sql`(SELECT r.id FROM ${TABLES[layout].refreshTokens} r WHERE r.revoked IS NULL)`,
     process: (database, ids) => updateRefreshTokens(database, { layout, ids }),
-    findRemaining: (database, ids) => readUnrevokedIds(database, { layout, ids }),
   });
 }
 
@@ -55,12 +54,11 @@ export function deleteRefreshTokens(
   options: RevocationOptions,
 ): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
-  const { refreshTokens: table } = TABLES[layout];
   return processRows(connection, {
     ...options,
     purpose: 'cleanup',
+    remaining: TABLES[layout].refreshTokens,
     process: (database, ids) => deleteRefreshTokenRows(database, { layout, ids }),
-    findRemaining: (database, ids) => readExistingIds(database, { table, ids }),
   });
 }
 
@@ -69,18 +67,20 @@ export async function* processRows(
   connection: Connection,
   options: RevocationOptions & {
     readonly purpose: RightsPurpose;
+    /** The rows still to process: an unprocessed one of them is locked. */
+    readonly remaining: Sql;
     readonly process: (database: Queryable, ids: readonly number[]) => Promise<readonly Outcome[]>;
-    readonly findRemaining: (database: Queryable, ids: readonly number[]) => Promise<readonly number[]>;
   },
 ): AsyncGenerator<Outcome, void> {
-  const { ids, lockRetryMs, signal, purpose, process, findRemaining } = options;
+  const { ids, lockRetryMs, signal, purpose, remaining, process } = options;
   const { unprocessed, failure } = yield* eachOf(
     processInBatches<number, Outcome>({
       connection,
       purpose,
       lockRetryMs,
       signal,
-      findRemaining,
+      findRemaining: (database, some) =>
+        sql`SELECT t.id FROM ${remaining} t WHERE t.id = ANY(${some}::bigint[])`.ids(database),
       items: ids,
       batchSize: BATCH_SIZE,
       process: async (database, batch) =>
@@ -261,17 +261,4 @@ interface RevokedRow {
 
 function revokedOutcome({ id, fingerprint }: RevokedRow): Outcome {
   return { tokenId: id, fingerprint, result: 'revoked' };
-}
-
-/** Which of the ids a table has. */
-export function readExistingIds(
-  database: Queryable,
-  { table, ids }: { table: Sql; ids: readonly number[] },
-): Promise<number[]> {
-  return sql`SELECT t.id FROM ${table} t WHERE t.id = ANY(${ids}::bigint[])`.ids(database);
-}
-
-function readUnrevokedIds(database: Queryable, { layout, ids }: RefreshTokenIds): Promise<number[]> {
-  return sql`SELECT r.id FROM ${TABLES[layout].refreshTokens} r
-    WHERE r.id = ANY(${ids}::bigint[]) AND r.revoked IS NULL`.ids(database);
 }
