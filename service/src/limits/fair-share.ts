@@ -149,23 +149,13 @@ export class FairShare {
  * all lists and all scans have a common limit. The limits leave connections of a pool of ten to other
  * requests; the embedded database runs one statement at a time.
  */
-export function databaseShares(kind: Database['kind']): {
-  readonly lists: FairShare;
-  readonly scans: FairShare;
-  readonly requests: FairShare;
-} {
-  const requests = new FairShare({ perUser: kind === 'embedded' ? 2 : 4, total: Number.POSITIVE_INFINITY });
-  return kind === 'embedded'
-    ? {
-        requests,
-        lists: new FairShare({ perUser: 1, total: 2 }),
-        scans: new FairShare({ perUser: 1, total: 2 }),
-      }
-    : {
-        requests,
-        lists: new FairShare({ perUser: 3, total: 5 }),
-        scans: new FairShare({ perUser: 1, total: 2 }),
-      };
+export function databaseShares(kind: Database['kind']) {
+  const isEmbedded = kind === 'embedded';
+  return {
+    requests: new FairShare({ perUser: isEmbedded ? 2 : 4, total: Number.POSITIVE_INFINITY }),
+    lists: new FairShare(isEmbedded ? { perUser: 1, total: 2 } : { perUser: 3, total: 5 }),
+    scans: new FairShare({ perUser: 1, total: 2 }),
+  } as const;
 }
 
 /** The failure of a request whose client closed the connection. It is only logged, with nginx's status. */

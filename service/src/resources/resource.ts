@@ -1,5 +1,5 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
-import { identifier, sql } from '@tokenctl/common/db/sql.ts';
+import { sql } from '@tokenctl/common/db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { declared, type Field, type FieldSet, inWords, type Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
@@ -86,12 +86,13 @@ export function userRelation(alias: string): Relation {
   };
 }
 
-/** A relation to the controller's profile of a user. `alias` is that of the user's table. */
-export function profileRelation(alias: string): Relation {
-  const user = identifier(`${alias}.id`);
-  const column = sql`COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = ${user}), '')`;
-  return { searchFields: [], fields: declared(alias, { ldap_dn: { label: 'LDAP DN', column } }) };
-}
+const LDAP_DN = sql`COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = u.id), '')`;
+
+/** The relation to the controller's profile of a user `u`. */
+export const PROFILE_RELATION: Relation = {
+  searchFields: [],
+  fields: declared('u', { ldap_dn: { label: 'LDAP DN', column: LDAP_DN } }),
+};
 
 /** A user as shown in summaries of other resources. `prefix` is the start of the column names. */
 export function personOf(row: object, prefix: string): ResourceValues {

@@ -2,7 +2,7 @@ import { sql } from '@tokenctl/common/db/sql.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
 import { scopeProblem } from '../oauth2/oauth-request.ts';
 import type { TokenRecord } from '../store/tokens.ts';
-import { leadingFields, MASK, namedRelation, profileRelation, userRelation } from './resource.ts';
+import { leadingFields, MASK, namedRelation, PROFILE_RELATION, userRelation } from './resource.ts';
 
 /** The token values for the response that creates them. */
 export interface IssuedValues {
@@ -128,7 +128,7 @@ export const tokenFields: FieldSet = {
           last_login: { type: 'datetime' },
         }),
       },
-      relations: { profile: profileRelation('u') },
+      relations: { profile: PROFILE_RELATION },
     },
   },
   searchFields: ['description'],

@@ -7,7 +7,7 @@ import { pick } from '../store/job-options.ts';
 import type { UserRecord } from '../store/users.ts';
 import { addresses } from './kind.ts';
 import { namedSegment } from './request-values.ts';
-import { leadingFields, profileRelation } from './resource.ts';
+import { leadingFields, PROFILE_RELATION } from './resource.ts';
 
 const RELATED = [
   ...['teams', 'organizations', 'admin_of_organizations', 'roles', 'activity_stream', 'access_list'],
@@ -154,7 +154,7 @@ export const userFields: FieldSet = {
       date_joined: { type: 'datetime', hidden: true },
     }),
   },
-  relations: { social_auth: ACCOUNTS, profile: profileRelation('u'), main_oauth2accesstoken: TOKENS },
+  relations: { social_auth: ACCOUNTS, profile: PROFILE_RELATION, main_oauth2accesstoken: TOKENS },
   searchFields: ['username', 'first_name', 'last_name', 'email'],
   order: ['username'],
 };
