@@ -113,7 +113,7 @@ export function instant(column: Sql): Sql {
   return sql`least(greatest(floor(${milliseconds(column)} + 0.0005), ${EARLIEST}), ${LATEST})`;
 }
 
-/** A condition on a row `m` of {@link readCountedPage}. Same rules as `holds`. */
+/** A condition on a row `m` of {@link countedSql}. Same rules as `holds`. */
 function conditionSql(condition: Condition): Sql {
   if ('all' in condition) return allOf(...condition.all.map((part) => sql`(${conditionSql(part)})`));
   if ('not' in condition) return sql`NOT (${conditionSql(condition.not)})`;

@@ -94,13 +94,6 @@ const ACCOUNTS: Readonly<Record<'social' | 'gateway', Sql>> = {
     FROM ${OWN_AUTHENTICATORS})`,
 };
 
-interface IdentitiesRow {
-  readonly id: number;
-  readonly email: string | null;
-  readonly ldap_dn: string | null;
-  readonly accounts: UserIdentities['accounts'] | null;
-}
-
 /** Streams the users' accounts at identity providers, ascending by id. */
 export async function* listIdentities(connection: Connection): AsyncGenerator<UserIdentities, void> {
   const { layout, accountTables } = connection.recognized;
@@ -110,18 +103,15 @@ export async function* listIdentities(connection: Connection): AsyncGenerator<Us
   const dn = has('main_profile')
     ? sql`(SELECT nullif(p.ldap_dn, '') FROM main_profile p WHERE p.user_id = u.id)`
     : sql`NULL::text`;
-  const pages = idPages<IdentitiesRow>(
+  const pages = idPages<UserIdentities>(
     connection.table('users'),
     undefined,
-    (range) => sql`SELECT u.id, nullif(u.email, '') AS email, ${dn} AS ldap_dn, ${accounts} AS accounts
+    (range) => sql`SELECT u.id, nullif(u.email, '') AS email, ${dn} AS "ldapDn",
+        coalesce(${accounts}, '[]'::json) AS accounts
       FROM ${TABLES[layout].users} u WHERE ${allOf(...inRange(sql`u.id`, range))} ORDER BY u.id ${PAGE_LIMIT}`,
   );
   try {
-    for await (const rows of pages) {
-      for (const row of rows) {
-        yield { id: row.id, email: row.email, ldapDn: row.ldap_dn, accounts: row.accounts ?? [] };
-      }
-    }
+    for await (const rows of pages) yield* rows;
   } catch (error) {
     throw withPage(
       error,

@@ -2,14 +2,11 @@ import { type Sql, sql } from '@tokenctl/common/db/sql.ts';
 import { kindOfModel } from '../../../domain/investigation/kinds.ts';
 import type { JobRecord, JobSelector } from '../../../operations/ports/evidence.ts';
 import { dateOf, dateOrNull, milliseconds, PAGE_LIMIT } from '../queries.ts';
+import { actorOf } from './evidence-lists.ts';
 
 /** A row of {@link jobsSql}. Times are in milliseconds. */
-export interface JobRow {
-  readonly id: number;
+export interface JobRow extends Pick<JobRecord, 'id' | 'name' | 'status' | 'launchType' | 'scheduleId'> {
   readonly model: string;
-  readonly name: string;
-  readonly status: string;
-  readonly launch_type: string | null;
   readonly created: number;
   readonly started: number | null;
   readonly finished: number | null;
@@ -17,7 +14,6 @@ export interface JobRow {
   readonly username: string | null;
   readonly template_id: number | null;
   readonly template: string | null;
-  readonly schedule_id: number | null;
   readonly credentials: readonly string[] | null;
   readonly hosts: number;
 }
@@ -25,9 +21,10 @@ export interface JobRow {
 /** A page of jobs after an id. */
 export function jobsSql(selector: JobSelector, after: number): Sql {
   const { createdBy, templateIds, scheduleIds, since, until } = selector;
-  return sql`SELECT j.id, c.model, j.name, j.status, j.launch_type, ${milliseconds(sql`j.created`)} AS created,
-      ${milliseconds(sql`j.started`)} AS started, ${milliseconds(sql`j.finished`)} AS finished, j.created_by_id,
-      u.username, j.unified_job_template_id AS template_id, t.name AS template, j.schedule_id,
+  return sql`SELECT j.id, c.model, j.name, j.status, j.launch_type AS "launchType",
+      ${milliseconds(sql`j.created`)} AS created, ${milliseconds(sql`j.started`)} AS started,
+      ${milliseconds(sql`j.finished`)} AS finished, j.created_by_id, u.username,
+      j.unified_job_template_id AS template_id, t.name AS template, j.schedule_id AS "scheduleId",
       (SELECT array_agg(k.name::text ORDER BY k.id) FROM main_credential k WHERE k.id IN
          (SELECT l.credential_id FROM main_unifiedjob_credentials l WHERE l.unifiedjob_id = j.id
           UNION SELECT a.credential_id FROM main_adhoccommand a WHERE a.unifiedjob_ptr_id = j.id)) AS credentials,
@@ -41,22 +38,18 @@ export function jobsSql(selector: JobSelector, after: number): Sql {
     ORDER BY j.id ${PAGE_LIMIT}`;
 }
 
-export function jobOf(row: JobRow): JobRecord {
-  const { id, name, status, created_by_id: creator, template_id: template } = row;
-  const kind = kindOfModel(row.model);
+export function jobOf({ model, created_by_id, username, template_id: template, ...row }: JobRow): JobRecord {
+  const kind = kindOfModel(model);
   return {
-    // The name of an ad hoc command ends with its arguments, which may contain secrets.
+    ...row,
     kind,
-    id,
-    name: kind === 'ad_hoc_command' ? name.split(':', 1).join('') : name,
-    status,
-    scheduleId: row.schedule_id,
+    // The name of an ad hoc command ends with its arguments, which may contain secrets.
+    name: kind === 'ad_hoc_command' ? row.name.split(':', 1).join('') : row.name,
     credentials: row.credentials ?? [],
-    launchType: row.launch_type,
     created: dateOf(row.created),
     started: dateOrNull(row.started),
     finished: dateOrNull(row.finished),
-    createdBy: creator === null ? null : { id: creator, username: row.username ?? '' },
+    createdBy: actorOf(created_by_id, username),
     template: template === null ? null : { id: template, name: row.template },
     hosts: kind === 'job' ? row.hosts : null,
   };
