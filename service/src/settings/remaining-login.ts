@@ -57,11 +57,6 @@ function vouchesFor(configuration: BackendConfiguration, uid: string): boolean {
   }
 }
 
-/** Whether a superuser can still log in after a change; true while local accounts are on. Serializes such changes. */
-export async function isSuperuserLeft(service: Service, transaction: Queryable): Promise<boolean> {
-  return (await whyNoneIsLeft(service, transaction)) === null;
-}
-
 /**
  * Throws unless a superuser can still log in. Call it after every change of settings or users that can lock
  * out the last superuser.
@@ -78,7 +73,8 @@ export async function requireSuperuserLogin(service: Service, transaction: Query
   });
 }
 
-async function whyNoneIsLeft(service: Service, transaction: Queryable): Promise<string | null> {
+/** Why no superuser can log in after a change; null if one can, as while local accounts are on. Serializes changes. */
+export async function whyNoneIsLeft(service: Service, transaction: Queryable): Promise<string | null> {
   await lockSettings(transaction);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(transaction);
   return DISABLE_LOCAL_AUTH ? withoutSuperuserLogin(service, transaction) : null;

@@ -1,7 +1,7 @@
 import type { Queryable } from '@tokenctl/common/db/database.ts';
 import { randomText, unusablePassword } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
-import { isSuperuserLeft } from '../settings/remaining-login.ts';
+import { whyNoneIsLeft } from '../settings/remaining-login.ts';
 import { insertActivity } from '../store/activity.ts';
 import {
   BLANK_USER,
@@ -143,7 +143,8 @@ async function update(
     is_superuser: flags.superuser ?? user.is_superuser,
   };
   await updateUser(transaction, id, profile);
-  if (user.is_superuser && !profile.is_superuser && !(await isSuperuserLeft(service, transaction))) {
+  const isDemoted = user.is_superuser && !profile.is_superuser;
+  if (isDemoted && (await whyNoneIsLeft(service, transaction)) !== null) {
     await updateUser(transaction, id, { ...profile, is_superuser: true });
     service.log.warn(
       { user: id },
