@@ -18,9 +18,6 @@ export interface Outgoing {
   readonly answeredBy: (host: string) => string;
 }
 
-/** The environment's proxy variables, in the meaning of curl, Go and Python. */
-type Variables = Readonly<Record<string, string | undefined>>;
-
 /**
  * Opens connections to a host: directly, or through the proxy of the setting or else of the environment
  * (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, lowercase first). This machine is always reached directly.
@@ -69,7 +66,7 @@ const PROXY_TIMEOUT_MS = 10_000;
 /** The hint if SMTP or LDAP does not reach its server while HTTP has a proxy; undefined without a proxy. */
 export function directHint(what: 'SMTP' | 'LDAP'): string | undefined {
   const names = ['https_proxy', 'http_proxy', 'all_proxy'];
-  const isSet = names.some((name) => variableOf(name, process.env) !== null);
+  const isSet = names.some((name) => variableOf(name) !== null);
   return isSet
     ? `${what} does not use the environment's proxy, so the server must be reachable directly.`
     : undefined;
@@ -165,19 +162,19 @@ function refusal(proxy: string, status: number, target: string): ProxyFailure {
   return new ProxyFailure(proxy, `${what} ${target} (${status})`, `Check the proxy's rules, and ${WHERE}.`);
 }
 
-function proxyFor(target: URL, setting: ProxySetting | undefined, variables: Variables = process.env) {
+function proxyFor(target: URL, setting: ProxySetting | undefined) {
   if (setting === 'none' || isLoopback(target.hostname)) return null;
   if (setting !== undefined) return readProxy(setting.url.reveal(), '`proxy` of the context');
-  if (isExempt(target, variableOf('no_proxy', variables)?.text ?? '')) return null;
+  if (isExempt(target, variableOf('no_proxy')?.text ?? '')) return null;
   const found =
-    variableOf(target.protocol === 'https:' ? 'https_proxy' : 'http_proxy', variables) ??
-    variableOf('all_proxy', variables);
+    variableOf(target.protocol === 'https:' ? 'https_proxy' : 'http_proxy') ?? variableOf('all_proxy');
   return found === null ? null : readProxy(found.text, `The proxy of ${found.name}`);
 }
 
-function variableOf(name: string, variables: Variables) {
+/** A proxy variable of the environment, in the meaning of curl, Go and Python. */
+function variableOf(name: string) {
   for (const each of [name, name.toUpperCase()]) {
-    const text = variables[each];
+    const text = process.env[each];
     if (text !== undefined && text !== '') return { name: each, text };
   }
   return null;

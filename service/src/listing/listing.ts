@@ -52,16 +52,14 @@ export type Page<T = unknown> =
 /**
  * Answers a list request: filters, order and page from the query string. It runs in the caller's share of the
  * database.
- * @param url By default the request's.
  * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}, 503 for
  * filters that take too long, 429 if too many requests of the caller are in progress.
  */
 export async function list<R extends object, T = unknown>(
   exchange: Exchange,
   listing: Listing<R, T>,
-  url = exchange.request.url,
 ): Promise<Page<T>> {
-  const { path, query: search } = parseTarget(url);
+  const { path, query: search } = parseTarget(exchange.request.url);
   const query = new URLSearchParams(search);
   const rows = { ...listing, visible: atRoleLevel(listing, query) };
   const filters = compileFilters(rows.fields, query);
