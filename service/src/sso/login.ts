@@ -52,7 +52,7 @@ export async function beginLogin(
   if (isAmbiguous && wanted.idp === undefined) {
     // The user chooses among the buttons.
     const query = next === null ? '' : `?next=${encodeURIComponent(next)}`;
-    return exchange.reply.code(302).header('Location', `/api/login/${query}`).send('');
+    return redirect(exchange.reply, `/api/login/${query}`);
   }
   const loginRequest = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
   const { url, details } = await outsideTurn(exchange.request, () =>
