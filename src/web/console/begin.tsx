@@ -1,9 +1,9 @@
 /** Shared by all forms of changes: starting a change, its reason, and why it is impossible. */
-import { FormGroup, TextInput } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { call, type Operation, type Problem, useFacts } from './api.ts';
+import { TextField } from './fields.tsx';
 import { Message, Said } from './parts.tsx';
 
 /**
@@ -44,22 +44,20 @@ export function AccountFields({
   const { requireReason, requireTicket } = useFacts();
   return (
     <>
-      <FormGroup label="Reason" fieldId={`${name}-reason`} isRequired={requireReason}>
-        <TextInput
-          id={`${name}-reason`}
-          value={account.reason}
-          isRequired={requireReason}
-          onChange={(_event, reason) => onChange({ ...account, reason })}
-        />
-      </FormGroup>
-      <FormGroup label="Ticket" fieldId={`${name}-ticket`} isRequired={requireTicket}>
-        <TextInput
-          id={`${name}-ticket`}
-          value={account.ticket}
-          isRequired={requireTicket}
-          onChange={(_event, ticket) => onChange({ ...account, ticket })}
-        />
-      </FormGroup>
+      <TextField
+        id={`${name}-reason`}
+        label="Reason"
+        value={account.reason}
+        isRequired={requireReason}
+        onChange={(reason) => onChange({ ...account, reason })}
+      />
+      <TextField
+        id={`${name}-ticket`}
+        label="Ticket"
+        value={account.ticket}
+        isRequired={requireTicket}
+        onChange={(ticket) => onChange({ ...account, ticket })}
+      />
     </>
   );
 }

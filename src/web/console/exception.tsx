@@ -8,7 +8,6 @@ import {
   Modal,
   ModalBody,
   ModalHeader,
-  TextInput,
 } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { Code } from '@tokenctl/common/web/code.tsx';
@@ -16,6 +15,7 @@ import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { AuditsTogether } from '../../console/audits-together.ts';
 import { type Json, query, useRead } from './api.ts';
+import { TextField } from './fields.tsx';
 import { Failure } from './parts.tsx';
 
 export type RuleRead = Json<AuditsTogether>['rules'][number];
@@ -63,22 +63,14 @@ export function ExceptionDialog({
               onChange={setAbout}
             />
           </FormGroup>
-          <FormGroup label="Reason" fieldId="exception-reason" isRequired>
-            <TextInput
-              id="exception-reason"
-              value={reason}
-              isRequired
-              onChange={(_event, value) => setReason(value)}
-            />
-          </FormGroup>
-          <FormGroup label="Last day (UTC)" fieldId="exception-until">
-            <TextInput
-              id="exception-until"
-              type="date"
-              value={until}
-              onChange={(_event, value) => setUntil(value)}
-            />
-          </FormGroup>
+          <TextField id="exception-reason" label="Reason" value={reason} isRequired onChange={setReason} />
+          <TextField
+            id="exception-until"
+            label="Last day (UTC)"
+            type="date"
+            value={until}
+            onChange={setUntil}
+          />
         </Form>
         {reason.trim() === '' && (
           <p className="hint">Enter a reason to get the configuration lines to copy.</p>

@@ -1,8 +1,10 @@
 /** The four-eyes rule in the forms of changes: what needs an approval, and how to save a plan for it. */
-import { Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
+
+import { Button, Checkbox, ExpandableSection, FormGroup } from '@patternfly/react-core';
 import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { type ApprovalRule, useFacts } from './api.ts';
+import { TextField } from './fields.tsx';
 import { Message } from './parts.tsx';
 
 /** The rule of a context in words; null without approvers. */
@@ -78,9 +80,7 @@ export function SavePlan(props: {
       isExpanded={isOpen}
       onToggle={(_event, value) => setOpen(value)}
     >
-      <FormGroup label="New file on the console's machine" fieldId="plan-out">
-        <TextInput id="plan-out" value={path} onChange={(_event, value) => setPath(value)} />
-      </FormGroup>
+      <TextField id="plan-out" label="New file on the console's machine" value={path} onChange={setPath} />
       <div className="actions">
         <Button
           variant="secondary"

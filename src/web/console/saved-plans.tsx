@@ -9,7 +9,6 @@ import {
   FormGroup,
   Label,
   PageSection,
-  TextInput,
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
@@ -20,6 +19,7 @@ import { call, type Json, query, useAddress, useFacts, useRead } from './api.ts'
 import { type Account, AccountFields, useBegin } from './begin.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
+import { TextField } from './fields.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
 import { Failure, Message } from './parts.tsx';
 
@@ -134,12 +134,13 @@ function PathForm(
           props.onShow({ path: path.trim(), approvalFile: approvalFile.trim() });
         }}
       >
-        <FormGroup label="Plan path" fieldId="path" isRequired>
-          <TextInput id="path" value={path} isRequired onChange={(_event, value) => setPath(value)} />
-        </FormGroup>
-        <FormGroup label="Approval path (default: the plan's path plus .approval)" fieldId="approval">
-          <TextInput id="approval" value={approvalFile} onChange={(_event, value) => setApproval(value)} />
-        </FormGroup>
+        <TextField id="path" label="Plan path" value={path} isRequired onChange={setPath} />
+        <TextField
+          id="approval"
+          label="Approval path (default: the plan's path plus .approval)"
+          value={approvalFile}
+          onChange={setApproval}
+        />
         <div className="actions">
           <Button
             type="submit"

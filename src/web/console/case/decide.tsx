@@ -1,10 +1,12 @@
 /** The decisions of a list together: a reason, asked once, and one button for the plan of all of them. */
-import { Button, Form, FormGroup, TextInput } from '@patternfly/react-core';
+
+import { Button, Form } from '@patternfly/react-core';
 import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useFacts } from '../api.ts';
 import { AccountFields, useBegin } from '../begin.tsx';
 import type { ChosenPlace } from '../controller.tsx';
+import { TextField } from '../fields.tsx';
 import { Failure } from '../parts.tsx';
 import { accountOf, type CaseRead, type Item, sentence } from './case-stages.ts';
 import { chosenFate, DECIDE_FORM, type Fate, type Fates, fatesOf, type Receivers } from './item-fates.tsx';
@@ -94,16 +96,13 @@ export function Decide(props: {
     ...account,
   });
   const field = (id: string, label: string, value: string, onChange: (text: string) => void) => (
-    <FormGroup key={id} label={label} fieldId={id} isRequired>
-      <TextInput
-        id={id}
-        value={value}
-        isRequired
-        maxLength={MAX_REASON}
-        validated={isTried && value.trim() === '' ? 'error' : 'default'}
-        onChange={(_event, text) => onChange(text)}
-      />
-    </FormGroup>
+    <TextField
+      key={id}
+      {...{ id, label, value, onChange }}
+      isRequired
+      maxLength={MAX_REASON}
+      validated={isTried && value.trim() === '' ? 'error' : 'default'}
+    />
   );
   return (
     <Form

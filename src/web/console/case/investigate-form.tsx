@@ -1,21 +1,12 @@
 /** Starts an investigation of a case, and lists earlier ones. */
-import {
-  Button,
-  Form,
-  FormGroup,
-  FormHelperText,
-  HelperText,
-  HelperTextItem,
-  Spinner,
-  TextInput,
-} from '@patternfly/react-core';
+import { Button, Form, Spinner } from '@patternfly/react-core';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
 import { countText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { Beginning } from '../../../console/case/lockdown-snapshot.ts';
 import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';
-import { NameField } from '../name-field.tsx';
+import { NameField, Remark, TextField } from '../fields.tsx';
 import { Message, When } from '../parts.tsx';
 import { isTokenNumber, TokenField, useSnapshot } from '../theft/stolen-token.tsx';
 import type { CaseProps, CaseRead } from './case-stages.ts';
@@ -123,9 +114,19 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
           {scope.kind === 'users' && (
             <TokenField place={place} incident={incident.id} token={token} onChange={setToken} />
           )}
-          <SinceField since={since} onChange={setSince}>
-            {is !== null && BEGINNINGS[is]}
-          </SinceField>
+          <TextField
+            id="investigate-since"
+            label="Start of the incident"
+            type="datetime-local"
+            value={since}
+            isRequired
+            onChange={setSince}
+          >
+            <Remark>
+              {is !== null && BEGINNINGS[is]}In your time zone. Earlier actions are neither listed nor
+              cleaned.
+            </Remark>
+          </TextField>
           {isTried && !isReady && (
             <Message
               isLiveRegion
@@ -157,33 +158,6 @@ export function Reading(): ReactNode {
       <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page does not
       stop it.
     </p>
-  );
-}
-
-function SinceField(props: {
-  readonly since: string;
-  readonly onChange: (since: string) => void;
-  /** The source of the time. */
-  readonly children: ReactNode;
-}): ReactNode {
-  const { since, onChange, children } = props;
-  return (
-    <FormGroup label="Start of the incident" fieldId="investigate-since" isRequired>
-      <TextInput
-        id="investigate-since"
-        type="datetime-local"
-        value={since}
-        isRequired
-        onChange={(_event, value) => onChange(value)}
-      />
-      <FormHelperText>
-        <HelperText>
-          <HelperTextItem>
-            {children}In your time zone. Earlier actions are neither listed nor cleaned.
-          </HelperTextItem>
-        </HelperText>
-      </FormHelperText>
-    </FormGroup>
   );
 }
 

@@ -1,5 +1,5 @@
 /** An investigation without an incident: what a user, or the owner of a token, did. It is read-only. */
-import { Button, Form, FormGroup, PageSection, TextInput } from '@patternfly/react-core';
+import { Button, Form, PageSection } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
@@ -12,7 +12,7 @@ import { call, type Json, query, useAddress, useFacts, useRead } from '../api.ts
 import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';
 import { type ChosenPlace, PlaceNote, usePlace } from '../controller.tsx';
-import { NameField } from '../name-field.tsx';
+import { NameField, TextField } from '../fields.tsx';
 import { Failure, Panel } from '../parts.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
@@ -154,15 +154,14 @@ function BeginForm(props: {
         if (isReady && !isBusy) investigate.mutate();
       }}
     >
-      <FormGroup label="Start, in your time zone" fieldId="since" isRequired>
-        <TextInput
-          id="since"
-          type="datetime-local"
-          value={since}
-          isRequired
-          onChange={(_event, value) => setSince(value)}
-        />
-      </FormGroup>
+      <TextField
+        id="since"
+        label="Start, in your time zone"
+        type="datetime-local"
+        value={since}
+        isRequired
+        onChange={setSince}
+      />
       <Failure error={investigate.error} />
       {investigate.error === null && problem !== null && <ProblemAlert problem={problem} />}
       <div className="buttons">

@@ -1,8 +1,8 @@
 /** The fields of a lockdown: its subject, the start of a theft, and the file of a rescue token. */
-import { FormGroup, FormHelperText, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
+import { FormGroup } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import type { ReactNode } from 'react';
-import { NameField } from '../name-field.tsx';
+import { NameField, Remark, TextField } from '../fields.tsx';
 import { When } from '../parts.tsx';
 import { type Draft, type KnownTheft, SCOPES } from './lockdown-draft.ts';
 
@@ -72,36 +72,32 @@ function SinceField(props: {
   const isBefore = made !== null && new Date(since).getTime() < Date.parse(made);
   const isYoung = made !== null && Date.parse(made) > Date.now() - DAY_MS;
   return (
-    <FormGroup label="Start of the incident, if known" fieldId="theft-since">
-      <TextInput
-        id="theft-since"
-        type="datetime-local"
-        value={since}
-        validated={isBefore ? 'warning' : 'default'}
-        aria-describedby="theft-since-from"
-        onChange={(_event, value) => onChange(value)}
-      />
+    <TextField
+      id="theft-since"
+      label="Start of the incident, if known"
+      type="datetime-local"
+      value={since}
+      validated={isBefore ? 'warning' : 'default'}
+      aria-describedby="theft-since-from"
+      onChange={onChange}
+    >
       {(since === '' || isBefore) && (
-        <FormHelperText id="theft-since-from">
-          <HelperText>
-            <HelperTextItem variant={isBefore ? 'warning' : 'default'}>
-              {isBefore ? (
-                <>
-                  Counted from <When at={made} />, when the token was created. If more than the token was
-                  stolen, select the user without the token.
-                </>
-              ) : isYoung ? (
-                <>
-                  Otherwise from <When at={made} />, when the token was created.
-                </>
-              ) : (
-                'Otherwise from one day before the lockdown. Earlier actions are not listed.'
-              )}
-            </HelperTextItem>
-          </HelperText>
-        </FormHelperText>
+        <Remark id="theft-since-from" variant={isBefore ? 'warning' : 'default'}>
+          {isBefore ? (
+            <>
+              Counted from <When at={made} />, when the token was created. If more than the token was stolen,
+              select the user without the token.
+            </>
+          ) : isYoung ? (
+            <>
+              Otherwise from <When at={made} />, when the token was created.
+            </>
+          ) : (
+            'Otherwise from one day before the lockdown. Earlier actions are not listed.'
+          )}
+        </Remark>
       )}
-    </FormGroup>
+    </TextField>
   );
 }
 
@@ -112,22 +108,18 @@ export function RescueField(props: {
 }): ReactNode {
   const { value, onChange } = props;
   return (
-    <FormGroup label="New file for a rescue token, on the console's machine" fieldId="rescue-token">
-      <TextInput
-        id="rescue-token"
-        value={value}
-        placeholder="~/rescue.token"
-        autoComplete="off"
-        onChange={(_event, next) => onChange(next)}
-      />
-      <FormHelperText>
-        <HelperText>
-          <HelperTextItem>
-            This context uses a password, which stops working. A token with scope write is created in this
-            file first and used for the lockdown.
-          </HelperTextItem>
-        </HelperText>
-      </FormHelperText>
-    </FormGroup>
+    <TextField
+      id="rescue-token"
+      label="New file for a rescue token, on the console's machine"
+      value={value}
+      placeholder="~/rescue.token"
+      autoComplete="off"
+      onChange={onChange}
+    >
+      <Remark>
+        This context uses a password, which stops working. A token with scope write is created in this file
+        first and used for the lockdown.
+      </Remark>
+    </TextField>
   );
 }

@@ -1,11 +1,11 @@
 /** The form of a new lockdown. Its plan is the dry run of the command, and follows the choices. */
-import { Button, ExpandableSection, Form, FormGroup, Spinner, TextInput } from '@patternfly/react-core';
+import { Button, ExpandableSection, Form, Spinner } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { type ContextRead, query, useFacts, useRead } from '../api.ts';
 import { ChoiceFields } from '../choices.tsx';
+import { NameField, TextField } from '../fields.tsx';
 import { GuardFields, guardsOf, SavePlan } from '../guards.tsx';
-import { NameField } from '../name-field.tsx';
 import { Failure, Message, Panel } from '../parts.tsx';
 import {
   type Draft,
@@ -129,15 +129,14 @@ function LoadedForm(props: LoadedProps): ReactNode {
               onChange={(keepActive) => set({ keepActive })}
             />
           )}
-          <FormGroup label="Duration in hours (empty: until it is lifted)" fieldId="hours">
-            <TextInput
-              id="hours"
-              type="number"
-              min={1}
-              value={draft.hours}
-              onChange={(_event, value) => set({ hours: value })}
-            />
-          </FormGroup>
+          <TextField
+            id="hours"
+            label="Duration in hours (empty: until it is lifted)"
+            type="number"
+            min={1}
+            value={draft.hours}
+            onChange={(hours) => set({ hours })}
+          />
           {isSavedLater && savePlan}
         </Measures>
         <GuardFields rule={context.approval} guards={guards} onChange={(guards) => set({ guards })} />

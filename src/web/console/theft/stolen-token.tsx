@@ -1,10 +1,12 @@
 /** Which token was stolen: one that the lockdown found, another one by its id, or unknown. */
-import { FormGroup, FormHelperText, HelperText, HelperTextItem, TextInput } from '@patternfly/react-core';
+
+import { FormGroup } from '@patternfly/react-core';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { localText, numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import type { LockdownSnapshot } from '../../../console/case/lockdown-snapshot.ts';
 import { type Json, query, useRead } from '../api.ts';
+import { Remark, TextField } from '../fields.tsx';
 
 /** The contents of a lockdown's snapshots. */
 export function useSnapshot(of: { readonly place: string; readonly incident: string } | null) {
@@ -36,6 +38,7 @@ export function TokenField({
   const known = tokens ?? [];
   const isListed = known.some(({ id }) => String(id) === token);
   const isTyped = isOther || (token !== '' && !isListed);
+  const variant = token === '' || isTokenNumber(token) ? 'default' : 'error';
   return (
     <>
       <FormGroup label="The stolen token" fieldId="investigate-token">
@@ -57,41 +60,30 @@ export function TokenField({
             onChange(value === OTHER ? '' : value);
           }}
         />
-        <FormHelperText>
-          <HelperText>
-            <HelperTextItem>
-              The incident did not start before this token was created. The owner's actions between the time
-              below and then are listed separately, as the owner’s own work. All later actions are listed,
-              because the entries name users, not tokens.
-            </HelperTextItem>
-          </HelperText>
-        </FormHelperText>
+        <Remark>
+          The incident did not start before this token was created. The owner's actions between the time below
+          and then are listed separately, as the owner’s own work. All later actions are listed, because the
+          entries name users, not tokens.
+        </Remark>
       </FormGroup>
       {isTyped && (
-        <FormGroup label="ID of the stolen token" fieldId="investigate-token-number">
-          <TextInput
-            id="investigate-token-number"
-            inputMode="numeric"
-            value={token}
-            validated={token === '' || isTokenNumber(token) ? 'default' : 'error'}
-            onChange={(_event, value) => {
-              setOther(true);
-              onChange(value.trim());
-            }}
-          />
-          <FormHelperText>
-            <HelperText isLiveRegion>
-              {token === '' || isTokenNumber(token) ? (
-                <HelperTextItem>The ID, as shown on the tokens page. Empty if not known.</HelperTextItem>
-              ) : (
-                <HelperTextItem variant="error">
-                  “{token}” is not an ID. Enter the token's ID, such as 181, not its name, or select the token
-                  above.
-                </HelperTextItem>
-              )}
-            </HelperText>
-          </FormHelperText>
-        </FormGroup>
+        <TextField
+          id="investigate-token-number"
+          label="ID of the stolen token"
+          inputMode="numeric"
+          value={token}
+          validated={variant}
+          onChange={(text) => {
+            setOther(true);
+            onChange(text.trim());
+          }}
+        >
+          <Remark isLiveRegion variant={variant}>
+            {variant === 'default'
+              ? 'The ID, as shown on the tokens page. Empty if not known.'
+              : `“${token}” is not an ID. Enter the token's ID, such as 181, not its name, or select the token above.`}
+          </Remark>
+        </TextField>
       )}
     </>
   );

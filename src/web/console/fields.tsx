@@ -1,7 +1,51 @@
-/** A field for names of users or applications, with suggestions from the controller. */
-import { FormGroup, TextInput } from '@patternfly/react-core';
+/** The fields of forms: texts, and names of users or applications, with suggestions from the controller. */
+import {
+  FormGroup,
+  FormHelperText,
+  HelperText,
+  HelperTextItem,
+  type HelperTextItemProps,
+  TextInput,
+  type TextInputProps,
+} from '@patternfly/react-core';
 import { type ReactNode, useDeferredValue } from 'react';
 import { query, useRead } from './api.ts';
+
+/** A text under its label; its children are shown below it. */
+export function TextField({
+  label,
+  onChange,
+  children,
+  ...input
+}: Omit<TextInputProps, 'id' | 'label' | 'onChange' | 'ref'> & {
+  readonly id: string;
+  readonly label: string;
+  readonly onChange: (text: string) => void;
+}): ReactNode {
+  return (
+    <FormGroup label={label} fieldId={input.id} isRequired={input.isRequired}>
+      <TextInput {...input} onChange={(_event, text) => onChange(text)} />
+      {children}
+    </FormGroup>
+  );
+}
+
+/** What is said about a field, below it. */
+export function Remark(props: {
+  readonly id?: string;
+  readonly variant?: HelperTextItemProps['variant'];
+  readonly isLiveRegion?: boolean;
+  readonly children: ReactNode;
+}): ReactNode {
+  const { id, variant, isLiveRegion, children } = props;
+  return (
+    <FormHelperText id={id}>
+      <HelperText isLiveRegion={isLiveRegion}>
+        <HelperTextItem variant={variant}>{children}</HelperTextItem>
+      </HelperText>
+    </FormHelperText>
+  );
+}
 
 /** One name, or several separated by commas. */
 export function NameField(props: {
