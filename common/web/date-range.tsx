@@ -92,15 +92,7 @@ export function RangeInput({
 }
 
 /** A day, with the browser's own date picker. */
-function DayInput({
-  label,
-  day,
-  onChange,
-}: {
-  label: string;
-  day: string;
-  onChange: (day: string) => void;
-}): ReactNode {
+function DayInput({ label, day, onChange }: { label: string; day: string; onChange: (day: string) => void }) {
   const [text, setText] = useState(day);
   return (
     <TextInput

@@ -299,10 +299,7 @@ interface InputProps {
   readonly 'aria-describedby': string;
 }
 
-function Options({
-  choices,
-  ...input
-}: InputProps & { readonly choices: readonly (readonly [string, string])[] }): ReactNode {
+function Options({ choices, ...input }: InputProps & { choices: readonly (readonly [string, string])[] }) {
   return (
     <FormSelect {...input}>
       {choices.map(([value, label]) => (
@@ -313,11 +310,7 @@ function Options({
 }
 
 /** A choice of texts that the API lists, such as the playbooks of the chosen project. */
-function Listed({
-  field,
-  values,
-  ...input
-}: InputProps & { readonly field: FormField; readonly values: FormValues }): ReactNode {
+function Listed({ field, values, ...input }: InputProps & { field: FormField; values: FormValues }) {
   const { listedAt, read = (answer) => answer as readonly string[] } = field;
   const path = listedAt?.(values) ?? null;
   const listed = useApi<unknown>(path ?? '', { enabled: path !== null });

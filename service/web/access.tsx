@@ -92,15 +92,7 @@ function pathOf({ id }: Role, kind: Kind): string {
 }
 
 /** The users or teams with a role, each with a button that removes it. */
-function Holders({
-  role,
-  kind,
-  mayEdit,
-}: {
-  readonly role: Role;
-  readonly kind: Kind;
-  readonly mayEdit: boolean;
-}): ReactNode {
+function Holders({ role, kind, mayEdit }: { role: Role; kind: Kind; mayEdit: boolean }): ReactNode {
   const query = withQuery(pathOf(role, kind), { page_size: MAX_HOLDERS });
   const { data, isError } = useApi<Page<Named | User>>(query);
   const takeAway = useTakeAway(role, kind);

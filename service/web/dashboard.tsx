@@ -177,15 +177,7 @@ function AskedCount({ kind, line }: { readonly kind: Kind; readonly line: Line }
   );
 }
 
-function Count({
-  name,
-  to,
-  count,
-}: {
-  readonly name: string;
-  readonly to: string;
-  readonly count: string;
-}): ReactNode {
+function Count({ name, to, count }: { name: string; to: string; count: string }): ReactNode {
   return (
     <div className="dashboard-line">
       <dt>{name}</dt>

@@ -99,13 +99,7 @@ function LastUse({ id }: { readonly id: number }): ReactNode {
 const HOUR_MS = 3_600_000;
 
 /** Reads when tokens were last used. The controller's API can only filter by it, so each period is queried. */
-function LastUseOf({
-  ids,
-  children,
-}: {
-  readonly ids: readonly number[];
-  readonly children: ReactNode;
-}): ReactNode {
+function LastUseOf({ ids, children }: { ids: readonly number[]; children: ReactNode }): ReactNode {
   const read = (filter: Readonly<Record<string, string>>) =>
     withQuery('/api/v2/tokens/', { id__in: ids.join(','), page_size: ids.length, ...filter });
   // Whole hours, so that the same list sends the same queries.

@@ -12,12 +12,7 @@ interface MenuProps {
 }
 
 /** A menu below its button. The button is visible from the start. */
-function Menu({
-  toggle,
-  isOpen,
-  onOpenChange,
-  children,
-}: MenuProps & { readonly children: ReactNode }): ReactNode {
+function Menu({ toggle, isOpen, onOpenChange, children }: MenuProps & { children: ReactNode }): ReactNode {
   // It first renders closed and then opens, even if it was loaded because the button was pressed.
   const [isShown, setShown] = useState(false);
   useEffect(() => setShown(isOpen), [isOpen]);

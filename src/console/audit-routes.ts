@@ -35,17 +35,7 @@ const baselineText = z.string().max(MAX_BASELINE);
 /** Serves audits, their reports, and proposed exceptions. */
 export function serveAudits(
   app: FastifyInstance,
-  {
-    places,
-    audits,
-    fleet,
-    version,
-  }: {
-    readonly places: Places;
-    readonly audits: Audits;
-    readonly fleet: Fleet;
-    readonly version: string;
-  },
+  { places, audits, fleet, version }: { places: Places; audits: Audits; fleet: Fleet; version: string },
 ): void {
   const reads = { config: { readsOnly: true }, bodyLimit: 2 * MAX_BASELINE } as const;
   app.get('/api/audit', async ({ query }) => {

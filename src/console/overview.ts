@@ -150,15 +150,7 @@ export class Fleet {
   readonly #lifetimes: Answers<Lifetimes>;
   readonly #audits: Answers<AuditRead>;
 
-  constructor({
-    places,
-    controllers,
-    audits,
-  }: {
-    readonly places: Places;
-    readonly controllers: Controllers;
-    readonly audits: Audits;
-  }) {
+  constructor({ places, controllers, audits }: { places: Places; controllers: Controllers; audits: Audits }) {
     const inTurn = inTurns(AT_ONCE);
     const asked = <T>(work: (runtime: Runtime, place: string) => Promise<T>) =>
       new Answers<T>((place) => inTurn(() => places.work(place, (runtime) => work(runtime, place))), KEPT_MS);
@@ -305,10 +297,7 @@ export interface OwnerRead {
 }
 
 /** Serves the data of one context, the overview of all controllers, and the data of one token owner. */
-export function serveFleet(
-  app: FastifyInstance,
-  { places, fleet }: { readonly places: Places; readonly fleet: Fleet },
-): void {
+export function serveFleet(app: FastifyInstance, { places, fleet }: { places: Places; fleet: Fleet }): void {
   app.get('/api/overview', async ({ query }) => {
     const { place } = placeQuery.parse(query);
     return await places.work(place, (runtime) => overviewOf(runtime, place));

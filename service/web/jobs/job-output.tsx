@@ -88,7 +88,7 @@ export function useOutput(id: number, isActive: boolean): Printed {
 /** A page of a job's output from a line on. On failure, it has a `problem` and no text. */
 async function readEvents(
   id: number,
-  { from, signal }: { readonly from: number; readonly signal: AbortSignal },
+  { from, signal }: { from: number; signal: AbortSignal },
 ): Promise<{
   readonly text: string;
   readonly end: number;

@@ -94,13 +94,7 @@ function hostColumns(id: number): readonly Column<HostSummary>[] {
   ];
 }
 
-function TaskResults({
-  id,
-  results,
-}: {
-  readonly id: number;
-  readonly results: readonly TaskResult[];
-}): ReactNode {
+function TaskResults({ id, results }: { id: number; results: readonly TaskResult[] }): ReactNode {
   const [search, setSearch] = useSearchParams();
   const filters = Object.fromEntries(FILTERS.map((name) => [name, search.get(name) ?? ''])) as Filters;
   const shown = results.filter((each) => FILTERS.every((name) => ['', each[name]].includes(filters[name])));

@@ -185,17 +185,7 @@ export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
 
 async function caseOf(
   runtime: Runtime,
-  {
-    id,
-    place,
-    statuses,
-    ways,
-  }: {
-    readonly id: string;
-    readonly place: string;
-    readonly statuses: CaseStatuses;
-    readonly ways: Ways;
-  },
+  { id, place, statuses, ways }: { id: string; place: string; statuses: CaseStatuses; ways: Ways },
 ) {
   const status = await statuses.read(runtime, { incident: id, place });
   const { incident, at, address, controller: description, stream, unread } = status;

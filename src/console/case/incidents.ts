@@ -83,15 +83,7 @@ async function caseOf(
 /** Serves incidents, the timelines of their users, and runbooks. */
 export function serveIncidents(
   app: FastifyInstance,
-  {
-    places,
-    root,
-    controllers,
-  }: {
-    readonly places: Places;
-    readonly root: string;
-    readonly controllers: Controllers;
-  },
+  { places, root, controllers }: { places: Places; root: string; controllers: Controllers },
 ): void {
   app.get('/api/timeline', async ({ query }) => {
     const { place, user, since } = placeQuery

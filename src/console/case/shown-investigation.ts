@@ -96,11 +96,7 @@ export type ShownInvestigation = ReturnType<typeof shownOf>;
 
 export async function shownInvestigation(
   runtime: Runtime,
-  {
-    name,
-    ways,
-    ...of
-  }: { readonly place: string; readonly incident: string; readonly name: string; readonly ways: Ways },
+  { name, ways, ...of }: { place: string; incident: string; name: string; ways: Ways },
 ): Promise<ShownInvestigation> {
   const { incident } = of;
   const investigation = new CaseFiles(runtime.environment, incident).investigation(name);

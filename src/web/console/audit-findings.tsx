@@ -10,13 +10,7 @@ import { ExceptionDialog, type RuleRead } from './exception.tsx';
 import { Severity } from './parts.tsx';
 
 /** What a rule of the policy finds, and a proposed exception for it. */
-export function AboutRule({
-  read,
-  place,
-}: {
-  readonly read: RuleRead;
-  readonly place: string | undefined;
-}): ReactNode {
+export function AboutRule({ read, place }: { read: RuleRead; place: string | undefined }): ReactNode {
   const { places } = useFacts();
   const { rule, finds, matters, remedy, selects, count } = read;
   const [isProposing, setProposing] = useState(false);

@@ -54,13 +54,7 @@ export function DocumentView(props: {
   );
 }
 
-function PartView({
-  part,
-  headingLevel,
-}: {
-  readonly part: ShownPart;
-  readonly headingLevel: 2 | 3 | 4;
-}): ReactNode {
+function PartView({ part, headingLevel }: { part: ShownPart; headingLevel: 2 | 3 | 4 }): ReactNode {
   switch (part.kind) {
     case 'heading': {
       const Heading = `h${headingLevel + Math.max(0, part.level - 2)}` as 'h2';
@@ -136,13 +130,7 @@ export function TextFacts({
   ));
 }
 
-function Lines({
-  lines,
-  strong,
-}: {
-  readonly lines: readonly ShownLine[];
-  readonly strong: boolean;
-}): ReactNode {
+function Lines({ lines, strong }: { lines: readonly ShownLine[]; strong: boolean }): ReactNode {
   return (
     <div>
       {lines.map((line, index) => (

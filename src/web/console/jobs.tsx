@@ -61,13 +61,7 @@ export function Jobs(): ReactNode {
   );
 }
 
-function JobTable({
-  jobs,
-  onShow,
-}: {
-  readonly jobs: readonly Job[];
-  readonly onShow: (run: string) => void;
-}): ReactNode {
+function JobTable({ jobs, onShow }: { jobs: readonly Job[]; onShow: (run: string) => void }): ReactNode {
   const { readOnly } = useFacts();
   const [, change] = useAddress();
   const begin = useMutation({
@@ -158,13 +152,7 @@ function Ticks({ ticks }: { readonly ticks: readonly string[] }): ReactNode {
   );
 }
 
-function RunLink({
-  run,
-  onShow,
-}: {
-  readonly run: JobRun;
-  readonly onShow: (run: string) => void;
-}): ReactNode {
+function RunLink({ run, onShow }: { run: JobRun; onShow: (run: string) => void }): ReactNode {
   return (
     <Button variant="link" isInline onClick={() => onShow(run.run)}>
       <When at={run.began} />
@@ -172,13 +160,7 @@ function RunLink({
   );
 }
 
-function RunTable({
-  runs,
-  onShow,
-}: {
-  readonly runs: readonly JobRun[];
-  readonly onShow: (run: string) => void;
-}): ReactNode {
+function RunTable({ runs, onShow }: { runs: readonly JobRun[]; onShow: (run: string) => void }): ReactNode {
   if (runs.length === 0) return <p>No runs.</p>;
   return (
     <PlainTable

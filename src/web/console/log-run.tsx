@@ -20,13 +20,7 @@ import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Failure, When, WithTimes } from './parts.tsx';
 
-export function RunDialog({
-  run,
-  onClose,
-}: {
-  readonly run: string;
-  readonly onClose: () => void;
-}): ReactNode {
+export function RunDialog({ run, onClose }: { run: string; onClose: () => void }): ReactNode {
   const read = useRead<Json<LogRun>>(query('/api/log/run', { run }));
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="run-title">

@@ -124,13 +124,7 @@ export function Log(): ReactNode {
   );
 }
 
-function RunTable({
-  runs,
-  onShow,
-}: {
-  readonly runs: readonly Run[];
-  readonly onShow: (run: string) => void;
-}): ReactNode {
+function RunTable({ runs, onShow }: { runs: readonly Run[]; onShow: (run: string) => void }): ReactNode {
   return (
     <PlainTable
       label="Runs"
@@ -200,13 +194,7 @@ function LogState({
   );
 }
 
-function VerificationAlert({
-  verification,
-  size,
-}: {
-  readonly verification: Verification | null;
-  readonly size: number;
-}): ReactNode {
+function VerificationAlert({ verification, size }: { verification: Verification | null; size: number }) {
   if (verification === null || verification.verified?.entries === 0) {
     const title =
       size === 0

@@ -36,13 +36,7 @@ const TITLES: Readonly<Record<Operation['state'], string>> = {
 
 const BODY = 'operation-body';
 
-export function OperationDialog({
-  id,
-  onClose,
-}: {
-  readonly id: string;
-  readonly onClose: () => void;
-}): ReactNode {
+export function OperationDialog({ id, onClose }: { id: string; onClose: () => void }): ReactNode {
   const { operation, isLost, error } = useOperation(id);
   const queries = useQueryClient();
   const state = operation?.state;
@@ -274,13 +268,7 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
   );
 }
 
-function Actions({
-  operation,
-  onClose,
-}: {
-  readonly operation: Operation;
-  readonly onClose: () => void;
-}): ReactNode {
+function Actions({ operation, onClose }: { operation: Operation; onClose: () => void }): ReactNode {
   const { id, state, asked } = operation;
   const cancel = useMutation({
     mutationFn: () => call(`/api/operations/${id}/cancel`, { body: {} }),

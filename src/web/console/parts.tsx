@@ -60,13 +60,7 @@ export function Bars({
 }
 
 /** The title of a chart, and what it counts. */
-export function ChartTitle({
-  title,
-  unit,
-}: {
-  readonly title: string;
-  readonly unit: string | undefined;
-}): ReactNode {
+export function ChartTitle({ title, unit }: { title: string; unit: string | undefined }): ReactNode {
   return (
     <h2>
       {title} {unit !== undefined && <span className="unit">{unit}</span>}
@@ -153,13 +147,7 @@ export function When({
 const TIMES = /(?<!["'\w]|--[\w-]+[ =])(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)/;
 
 /** A text with its times in the viewer's zone. Names of settings may break between their parts. */
-export function WithTimes({
-  text,
-  withSeconds = false,
-}: {
-  readonly text: string;
-  readonly withSeconds?: boolean;
-}): ReactNode {
+export function WithTimes({ text, withSeconds = false }: { text: string; withSeconds?: boolean }): ReactNode {
   return text.split(TIMES).map((part, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
     <Fragment key={place}>

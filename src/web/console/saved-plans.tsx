@@ -163,13 +163,7 @@ function ApprovalLabel({ plan: { state, approvalNeeded } }: { readonly plan: Sav
   return approvalNeeded ? <Label color="orange">no approval yet</Label> : <Label>no approval</Label>;
 }
 
-function PlanCard({
-  plan,
-  approvalFile,
-}: {
-  readonly plan: SavedPlanRead;
-  readonly approvalFile: string;
-}): ReactNode {
+function PlanCard({ plan, approvalFile }: { plan: SavedPlanRead; approvalFile: string }): ReactNode {
   const { path, approve, text, document, context, state, why, approvers, applied, rule } = plan;
   const { places, readOnly } = useFacts();
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });

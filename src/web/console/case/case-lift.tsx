@@ -210,13 +210,7 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
 }
 
 /** The link to the case that has the investigation of this account. */
-export function PartOf({
-  place,
-  incident,
-}: {
-  readonly place: string;
-  readonly incident: string;
-}): ReactNode {
+export function PartOf({ place, incident }: { place: string; incident: string }): ReactNode {
   return (
     <p>
       The actions belong to the case{' '}

@@ -108,13 +108,7 @@ export function ChainTree({ found, active, onChoose }: TreeProps): ReactNode {
   );
 }
 
-function NodeText({
-  user,
-  item,
-}: {
-  readonly user: Node['user'];
-  readonly item: Item | undefined;
-}): ReactNode {
+function NodeText({ user, item }: { user: Node['user']; item: Item | undefined }): ReactNode {
   if (user !== null) {
     return (
       <span>

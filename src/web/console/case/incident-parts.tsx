@@ -22,11 +22,7 @@ const COLORS: Readonly<Record<AccessPath['state'], 'red' | 'green' | 'orange'>> 
 };
 
 /** Whether a lockdown is in effect, and, separately, what was not checked. */
-export function EffectLabel({
-  incident,
-}: {
-  readonly incident: Pick<Incident, 'holds' | 'accessPaths'>;
-}): ReactNode {
+export function EffectLabel({ incident }: { incident: Pick<Incident, 'holds' | 'accessPaths'> }): ReactNode {
   const { holds } = incident;
   const unchecked = uncheckedIn(incident);
   return (
@@ -112,13 +108,7 @@ export function PathsTable({
 }
 
 /** What the lockdown found when it ended: no statement about the current state. */
-function RecordedPaths({
-  id,
-  recorded,
-}: {
-  readonly id: string;
-  readonly recorded: NonNullable<Recorded>;
-}): ReactNode {
+function RecordedPaths({ id, recorded }: { id: string; recorded: NonNullable<Recorded> }): ReactNode {
   const { at, accessPaths } = recorded;
   return (
     <>

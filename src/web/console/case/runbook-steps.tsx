@@ -14,13 +14,7 @@ import { Failure, Message, When } from '../parts.tsx';
 type Incident = Pick<Incidents['incidents'][number], 'id' | 'reason' | 'ticket'>;
 
 /** The runbook of an incident: the one in use, or the chosen one. */
-export function RunbookSteps({
-  place,
-  incident,
-}: {
-  readonly place: string;
-  readonly incident: Incident;
-}): ReactNode {
+export function RunbookSteps({ place, incident }: { place: string; incident: Incident }): ReactNode {
   const { id, reason, ticket } = incident;
   const { readOnly } = useFacts();
   const [chosen, setChosen] = useState('');

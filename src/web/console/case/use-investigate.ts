@@ -18,7 +18,7 @@ export interface Asked {
 export function useInvestigate({ place, incident }: { readonly place: string; readonly incident: string }) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: ({ since, asked }: { readonly since: Date; readonly asked: Asked }) =>
+    mutationFn: ({ since, asked }: { since: Date; asked: Asked }) =>
       call('/api/case/investigation', {
         body: { place, incident, since: since.toISOString(), ...asked },
       }),

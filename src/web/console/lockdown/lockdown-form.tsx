@@ -264,13 +264,7 @@ function BeginButton(props: {
 }
 
 /** Leads to a user's actions, for people who are not sure yet. */
-function InvestigateFirst({
-  place,
-  names: [name, ...others],
-}: {
-  readonly place: string;
-  readonly names: readonly string[];
-}): ReactNode {
+function InvestigateFirst({ place, names: [name, ...others] }: { place: string; names: readonly string[] }) {
   if (name === undefined || others.length > 0) return null;
   return (
     <p>

@@ -182,15 +182,7 @@ function cutCell(target: Element): HTMLElement | null {
 }
 
 /** The history of a token, as the command prints it. */
-function TraceDialog({
-  row,
-  onClose,
-  onRevoke,
-}: {
-  readonly row: Row;
-  readonly onClose: () => void;
-  readonly onRevoke: () => void;
-}): ReactNode {
+function TraceDialog({ row, onClose, onRevoke }: { row: Row; onClose: () => void; onRevoke: () => void }) {
   const { place, id, user } = row;
   const owner = user?.username;
   const read = useRead<Ended>(query('/api/trace', { place, id }));

@@ -97,11 +97,7 @@ export function ValueSearch(props: {
   );
 }
 
-function Owners({
-  where,
-  found,
-  onPick,
-}: ValueRead & { readonly where: string; readonly onPick: OnPick }): ReactNode {
+function Owners({ where, found, onPick }: ValueRead & { where: string; onPick: OnPick }): ReactNode {
   if (found.length === 0) {
     return (
       <p className="found-owner" role="status">
