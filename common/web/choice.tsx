@@ -10,15 +10,14 @@ import {
 import { type ReactNode, useState } from 'react';
 
 /** A menu to choose one of several texts, each optionally with a label. */
-export function Choice<Value extends string>({
-  options,
-  onChange,
-  ...input
-}: Omit<FormSelectProps, 'children' | 'onChange' | 'ref' | 'value'> & {
-  readonly value: Value;
-  readonly options: readonly (string | readonly [Value | '', string])[];
-  readonly onChange: (value: Value) => void;
-}): ReactNode {
+export function Choice<Value extends string>(
+  props: Omit<FormSelectProps, 'children' | 'onChange' | 'ref' | 'value'> & {
+    readonly value: Value;
+    readonly options: readonly (string | readonly [Value | '', string])[];
+    readonly onChange: (value: Value) => void;
+  },
+): ReactNode {
+  const { options, onChange, ...input } = props;
   return (
     <FormSelect {...input} onChange={(_event, value) => onChange(value as Value)}>
       {options.map((option) => {
@@ -30,17 +29,13 @@ export function Choice<Value extends string>({
 }
 
 /** The same in a toolbar: a menu with a button. */
-export function MenuChoice({
-  label,
-  value,
-  choices,
-  onChange,
-}: {
+export function MenuChoice(props: {
   label: string;
   value: string;
   choices: readonly (readonly [string, string])[];
   onChange: (value: string) => void;
 }): ReactNode {
+  const { label, value, choices, onChange } = props;
   const [isOpen, setOpen] = useState(false);
   const shown = choices.find(([each]) => each === value)?.[1] ?? value;
   return (

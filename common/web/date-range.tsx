@@ -48,17 +48,13 @@ export function localTime(value: string, after = 0): string {
 }
 
 /** A choice of presets, with a field for each end of another range. */
-export function RangeInput({
-  label,
-  range,
-  parameters,
-  onChange,
-}: {
+export function RangeInput(props: {
   readonly label: string;
   readonly range: DateRange;
   readonly parameters: Parameters;
   readonly onChange: (changes: Parameters) => void;
 }): ReactNode {
+  const { label, range, parameters, onChange } = props;
   const text = rangeText(range, parameters);
   const isUsual = range.presets.some(([name]) => name === text);
   const [isCustom, setCustom] = useState(text !== null && !isUsual);

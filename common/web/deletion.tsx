@@ -32,13 +32,7 @@ export interface Deletion<T> {
 }
 
 /** A button that asks for confirmation, and then deletes the given rows. Disabled without rows. */
-export function DeleteButton<T>({
-  deletion,
-  rows,
-  onDone,
-  variant = 'secondary',
-  isInRow = false,
-}: {
+export function DeleteButton<T>(props: {
   readonly deletion: Deletion<T>;
   readonly rows: readonly T[];
   /** Called after all of them were deleted. */
@@ -47,6 +41,7 @@ export function DeleteButton<T>({
   /** Whether it is a row's button, named after the row. */
   readonly isInRow?: boolean;
 }): ReactNode {
+  const { deletion, rows, onDone, variant = 'secondary', isInRow = false } = props;
   const [isOpen, setOpen] = useState(false);
   const { verb = 'Delete' } = deletion;
   const [row] = rows;
@@ -81,15 +76,12 @@ export function DeleteButton<T>({
 
 const MAX_NAMED = 20;
 
-function DeleteDialog<T>({
-  deletion,
-  rows,
-  onClose,
-}: {
+function DeleteDialog<T>(props: {
   deletion: Deletion<T>;
   rows: readonly T[];
   onClose: (isDone: boolean) => void;
 }): ReactNode {
+  const { deletion, rows, onClose } = props;
   const queries = useQueryClient();
   const notify = useNotify();
   const [isBusy, setBusy] = useState(false);

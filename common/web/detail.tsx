@@ -12,15 +12,13 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { Link, useLocation } from 'react-router';
 
 /** Tabs with their own URLs. */
-export function LinkedTabs({
-  tabs,
-  label,
-}: {
+export function LinkedTabs(props: {
   /** Paths and titles. */
   readonly tabs: readonly (readonly [string, string])[];
   /** The subject of the tabs, for screen readers. */
   readonly label: string;
 }): ReactNode {
+  const { tabs, label } = props;
   const { pathname } = useLocation();
   const section = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -46,14 +44,12 @@ export function LinkedTabs({
 }
 
 /** Names with values. Undefined values are omitted. */
-export function Facts({
-  facts,
-  isWide = false,
-}: {
+export function Facts(props: {
   /** Whether each value has its own line. */
   readonly isWide?: boolean;
   readonly facts: readonly (readonly [string, ReactNode | undefined])[];
 }): ReactNode {
+  const { facts, isWide = false } = props;
   return (
     <DescriptionList isHorizontal columnModifier={isWide ? {} : { lg: '2Col' }}>
       {facts

@@ -245,15 +245,8 @@ function ValueButton({ field, value, onChange }: Pick<FieldProps, 'field' | 'val
   );
 }
 
-function Input({
-  field,
-  value,
-  values,
-  problem,
-  onChange,
-  id,
-  described,
-}: FieldProps & { readonly id: string; readonly described: string }): ReactNode {
+function Input(props: FieldProps & { readonly id: string; readonly described: string }): ReactNode {
+  const { field, value, values, problem, onChange, id, described } = props;
   const { name, kind = 'text', isDisabled = false, choices = [], maxLength } = field;
   const shared = {
     id,

@@ -45,12 +45,7 @@ export type Navigation = readonly (readonly [
   }[],
 ])[];
 
-export function Frame({
-  name,
-  tools,
-  navigation,
-  children,
-}: {
+export function Frame(props: {
   /** The name of the application, linked to its first page. */
   readonly name: string;
   /** The end of the masthead. False entries are omitted. */
@@ -58,6 +53,7 @@ export function Frame({
   readonly navigation: Navigation;
   readonly children: ReactNode;
 }): ReactNode {
+  const { name, tools, navigation, children } = props;
   const { pathname } = useLocation();
   const sidebar = useSidebar();
   const page = useRef<HTMLDivElement>(null);
@@ -134,15 +130,8 @@ function FocusOnNewPage({ pathname }: { pathname: string }): ReactNode {
   return null;
 }
 
-function TopBar({
-  name,
-  tools,
-  sidebar,
-}: {
-  name: string;
-  tools: readonly ReactNode[];
-  sidebar: SidebarState;
-}): ReactNode {
+function TopBar(props: { name: string; tools: readonly ReactNode[]; sidebar: SidebarState }): ReactNode {
+  const { name, tools, sidebar } = props;
   return (
     <Masthead>
       <MastheadMain>

@@ -13,13 +13,7 @@ const MAX_SELECTED = 1_000;
 const PAGE_SIZE = 200;
 
 /** The number of selected rows, with a button that selects all that match the filters. */
-export function Selection<T extends { readonly id: number }>({
-  deletion,
-  query,
-  count,
-  selected,
-  setSelected,
-}: {
+export function Selection<T extends { readonly id: number }>(props: {
   readonly deletion: Deletion<T>;
   /** The path of the list with its filters. */
   readonly query: string;
@@ -28,6 +22,7 @@ export function Selection<T extends { readonly id: number }>({
   readonly selected: ReadonlyMap<number, T>;
   readonly setSelected: (selected: ReadonlyMap<number, T>) => void;
 }): ReactNode {
+  const { deletion, query, count, selected, setSelected } = props;
   const notify = useNotify();
   const [isBusy, setBusy] = useState(false);
   const { noun, plural, mayDelete = () => true } = deletion;
@@ -74,19 +69,14 @@ export function Selection<T extends { readonly id: number }>({
 }
 
 /** A row's checkbox. Its label is large enough for a finger. */
-export function SelectBox({
-  id,
-  label,
-  isSelected,
-  isDisabled,
-  onSelect,
-}: {
+export function SelectBox(props: {
   id: string;
   label: string;
   isSelected: boolean;
   isDisabled: boolean;
   onSelect: (isSelected: boolean) => void;
 }): ReactNode {
+  const { id, label, isSelected, isDisabled, onSelect } = props;
   return (
     <Checkbox
       id={`select-${id}`}

@@ -274,17 +274,13 @@ function sortOf(
   };
 }
 
-function ListPages({
-  position,
-  name,
-  count,
-  address,
-}: {
+function ListPages(props: {
   position: 'top' | 'bottom';
   name: string;
   count: number;
   address: ListAddress;
 }): ReactNode {
+  const { position, name, count, address } = props;
   return (
     <Pagination
       variant={position}
@@ -309,19 +305,14 @@ function ListPages({
   );
 }
 
-function Empty({
-  name,
-  address,
-  title,
-  isWhole,
-  children,
-}: {
+function Empty(props: {
   name: string;
   address: ListAddress;
   title: string | undefined;
   isWhole: boolean;
   children: ReactNode;
 }): ReactNode {
+  const { name, address, title, isWhole, children } = props;
   const me = useMe();
   if (address.active.length === 0) {
     const isNone = title !== undefined || isWhole || seesEverything(me);

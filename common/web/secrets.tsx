@@ -51,18 +51,14 @@ export function CopyText({ label, value }: { label: string; value: string }): Re
 }
 
 /** Shows secrets that cannot be retrieved again. */
-export function SecretDialog({
-  title,
-  secrets,
-  children,
-  onClose,
-}: {
+export function SecretDialog(props: {
   readonly title: string;
   /** Names and values. */
   readonly secrets: readonly (readonly [string, string])[];
   readonly children?: ReactNode;
   readonly onClose: () => void;
 }): ReactNode {
+  const { title, secrets, children, onClose } = props;
   const id = useId();
   return (
     <Modal isOpen variant="medium" aria-labelledby={id} onEscapePress={() => undefined}>

@@ -20,12 +20,11 @@ import { WithCode } from './code.tsx';
 import { ButtonLink } from './links.tsx';
 import { unbroken } from './times.tsx';
 
-export function Loading({
-  reason = null,
-}: {
+export function Loading(props: {
   /** Why the last attempt failed, if another one follows. */
   readonly reason?: Error | null;
 }): ReactNode {
+  const { reason = null } = props;
   const wait = useWait(reason);
   return (
     <Bullseye>
@@ -61,16 +60,13 @@ export function useWait(error: Error | null): number {
 }
 
 /** A failed read: the error, and a button to retry. */
-export function Failed({
-  error,
-  retry,
-  isPage = false,
-}: {
+export function Failed(props: {
   readonly error: Error;
   readonly retry?: () => void;
   /** Whether nothing else is on the page. It is then the page's heading and the title of the browser's tab. */
   readonly isPage?: boolean;
 }): ReactNode {
+  const { error, retry, isPage = false } = props;
   const status = error instanceof ApiError ? error.status : 0;
   const wait = useWait(error);
   const title = TITLES[status] ?? 'Could not load this';
@@ -135,16 +131,13 @@ export function UnknownAddress({ children }: { children: string }): ReactNode {
 }
 
 /** The data once it was read; until then a spinner or the failure. */
-export function Loaded<T>({
-  query,
-  isPage = false,
-  children,
-}: {
+export function Loaded<T>(props: {
   readonly query: UseQueryResult<T, Error>;
   /** Whether the page shows nothing without it. */
   readonly isPage?: boolean;
   readonly children: (data: T) => ReactNode;
 }): ReactNode {
+  const { query, isPage = false, children } = props;
   const isGone = query.error instanceof ApiError && query.error.status === 404;
   // Shown data stays even if a later read fails for a moment.
   if (query.data !== undefined && !isGone) return children(query.data);

@@ -83,14 +83,12 @@ export function breakPointOf(columns: readonly unknown[]): 'grid-md' | 'grid-lg'
 }
 
 /** A cell of a table. Only URLs, file names and very long words break; a column is as wide as its longest word. */
-export function TextCell({
-  title,
-  children,
-}: {
+export function TextCell(props: {
   /** The column's title, which a narrow window shows next to the value. */
   readonly title: string;
   readonly children?: ReactNode;
 }): ReactNode {
+  const { title, children } = props;
   // One element, because a narrow window puts it next to the title.
   return (
     <Td dataLabel={title}>

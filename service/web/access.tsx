@@ -37,13 +37,8 @@ type Kind = keyof typeof HOLDERS;
 
 const WITH_TABS = new Set(['admin_role', 'member_role', 'auditor_role']);
 
-export function Access({
-  resource,
-  isOrganization = false,
-}: {
-  readonly resource: Shown;
-  readonly isOrganization?: boolean;
-}): ReactNode {
+export function Access(props: { readonly resource: Shown; readonly isOrganization?: boolean }): ReactNode {
+  const { resource, isOrganization = false } = props;
   const { object_roles = {} } = resource.summary_fields;
   const roles = Object.entries(object_roles)
     .filter(([field]) => !isOrganization || !WITH_TABS.has(field))

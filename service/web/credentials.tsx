@@ -179,13 +179,11 @@ function EditCredential(): ReactNode {
 const MAX_TYPES = 200;
 
 /** Reads the types of credentials, if they have types. */
-function WithTypes({
-  isTyped,
-  children,
-}: {
+function WithTypes(props: {
   readonly isTyped: boolean;
   readonly children: (types: readonly CredentialType[]) => ReactNode;
 }): ReactNode {
+  const { isTyped, children } = props;
   const query = useApi<Page<CredentialType>>(withQuery(TYPES, { page_size: MAX_TYPES, order_by: 'name' }), {
     enabled: isTyped,
   });

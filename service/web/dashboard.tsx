@@ -130,13 +130,7 @@ const JOB_LINES: readonly Line[] = [
 ].map(([status, name]) => ({ part: status, name, filter: { status } }));
 
 /** A card with a line for each part of the tokens or jobs: the number, with a link to the list. */
-function Counts({
-  title,
-  kind,
-  lines,
-  data,
-  isRead,
-}: {
+function Counts(props: {
   readonly title: string;
   readonly kind: Kind;
   readonly lines: readonly Line[];
@@ -144,6 +138,7 @@ function Counts({
   /** Whether the totals were read, or could not be. */
   readonly isRead: boolean;
 }): ReactNode {
+  const { title, kind, lines, data, isRead } = props;
   return (
     <Card>
       <CardTitle component="h2">{title}</CardTitle>

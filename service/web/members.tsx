@@ -7,12 +7,7 @@ import type { FormField } from '@tokenctl/common/web/form-fields.ts';
 import { useNotify } from '@tokenctl/common/web/notices.tsx';
 import { type ReactNode, useState } from 'react';
 
-export function AddMember({
-  path,
-  title,
-  done,
-  choice,
-}: {
+export function AddMember(props: {
   /** The URL of the list, which accepts the id of the resource to add. */
   readonly path: string;
   /** The button's text, such as "Add member". */
@@ -21,6 +16,7 @@ export function AddMember({
   readonly done: string;
   readonly choice: Pick<FormField, 'label' | 'collection' | 'listedIn' | 'shows'>;
 }): ReactNode {
+  const { path, title, done, choice } = props;
   const [isOpen, setOpen] = useState(false);
   const notify = useNotify();
   return (
@@ -46,18 +42,14 @@ export function AddMember({
   );
 }
 
-export function RemoveMember({
-  path,
-  id,
-  name,
-  done,
-}: {
+export function RemoveMember(props: {
   readonly path: string;
   readonly id: number;
   readonly name: string;
   /** The message afterwards. */
   readonly done: string;
 }): ReactNode {
+  const { path, id, name, done } = props;
   const queries = useQueryClient();
   const notify = useNotify();
   const [isBusy, setBusy] = useState(false);

@@ -12,16 +12,13 @@ const WITH_ARTICLE = {
 } as const;
 type Noun = keyof typeof WITH_ARTICLE;
 
-export function People({
-  mayEdit,
-  path,
-  noun,
-}: {
+export function People(props: {
   readonly mayEdit: boolean;
   /** The collection of the users. It accepts users to add and remove. */
   readonly path: string;
   readonly noun: Noun;
 }): ReactNode {
+  const { mayEdit, path, noun } = props;
   return (
     <ResourceList<User>
       name={`${noun}s`}

@@ -167,11 +167,8 @@ interface Options {
 }
 
 /** Whether this user may create resources of a kind: by the collection's OPTIONS, or in an organization. */
-function useMayCreate({
-  api,
-  mayCreate,
-  createIn,
-}: Pick<ResourceKind<Shown>, 'api' | 'mayCreate' | 'createIn'>): boolean {
+function useMayCreate(props: Pick<ResourceKind<Shown>, 'api' | 'mayCreate' | 'createIn'>): boolean {
+  const { api, mayCreate, createIn } = props;
   const me = useMe();
   const isOpen = !me.is_superuser && mayCreate === undefined;
   const options = useQuery({
@@ -204,16 +201,13 @@ const NAMED_FILTERS: readonly Filter[] = [
 ];
 
 /** The table of a kind, also on another resource's page. */
-function KindList<T extends Shown>({
-  kind,
-  api = kind.api,
-  add = `${kind.path}/add`,
-}: {
+function KindList<T extends Shown>(props: {
   readonly kind: ResourceKind<T>;
   readonly api?: string;
   /** The URL of the form for a new one; null for none. */
   readonly add?: string | null;
 }): ReactNode {
+  const { kind, api = kind.api, add = `${kind.path}/add` } = props;
   const mayCreate = useMayCreate(kind);
   const { naming, around, rowActions } = kind;
   const name: Column<T> = {
@@ -249,13 +243,11 @@ export function KindPage<T extends Shown>({ kind }: { readonly kind: ResourceKin
   );
 }
 
-export function ReadResource<T extends Shown>({
-  kind,
-  children,
-}: {
+export function ReadResource<T extends Shown>(props: {
   readonly kind: ResourceKind<T>;
   readonly children: (resource: T) => ReactNode;
 }): ReactNode {
+  const { kind, children } = props;
   const { id = '' } = useParams();
   const query = useApi<T>(`${kind.api}${id}/`);
   return (
@@ -266,13 +258,11 @@ export function ReadResource<T extends Shown>({
 }
 
 /** The heading and tabs of a resource, around the content of one. Without children, it shows the details. */
-export function ResourcePage<T extends Shown>({
-  kind,
-  children = (resource) => <Details kind={kind} resource={resource} />,
-}: {
+export function ResourcePage<T extends Shown>(props: {
   readonly kind: ResourceKind<T>;
   readonly children?: (resource: T) => ReactNode;
 }): ReactNode {
+  const { kind, children = (resource) => <Details kind={kind} resource={resource} /> } = props;
   const { tabs = [], around = (_resources, content) => content } = kind;
   return (
     <ReadResource kind={kind}>

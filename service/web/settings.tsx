@@ -99,17 +99,13 @@ export function Settings(): ReactNode {
   );
 }
 
-function SettingsForm({
-  category,
-  options,
-  values,
-  onSaved,
-}: {
+function SettingsForm(props: {
   readonly category: string;
   readonly options: SettingOptions;
   readonly values: SettingValues;
   readonly onSaved: () => void;
 }): ReactNode {
+  const { category, options, values, onSaved } = props;
   const me = useMe();
   const notify = useNotify();
   const navigate = useNavigate();

@@ -96,13 +96,11 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
 };
 
 /** Launches a template, or opens the form if it has prompts. Checks at the click: the page may be outdated. */
-function LaunchButton({
-  template,
-  variant = 'primary',
-}: {
+function LaunchButton(props: {
   readonly template: TemplateRow;
   readonly variant?: 'primary' | 'secondary';
 }): ReactNode {
+  const { template, variant = 'primary' } = props;
   const navigate = useNavigate();
   const notify = useNotify();
   const queries = useQueryClient();

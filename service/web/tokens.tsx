@@ -118,13 +118,7 @@ function LastUseOf({ ids, children }: { ids: readonly number[]; children: ReactN
   return <LastUses value={texts}>{children}</LastUses>;
 }
 
-export function TokenList({
-  path,
-  about,
-  createAt,
-  why,
-  isWhole = false,
-}: {
+export function TokenList(props: {
   readonly path: string;
   /** Whether they belong to one user or one application, which every row would repeat. */
   readonly about: 'user' | 'application' | 'all';
@@ -135,6 +129,7 @@ export function TokenList({
   /** Whether every user sees all of them. */
   readonly isWhole?: boolean;
 }): ReactNode {
+  const { path, about, createAt, why, isWhole = false } = props;
   const me = useMe();
   const isMine = about === 'all' ? !seesEverything(me) : about === 'user' && isWhole;
   const columns = [
@@ -217,17 +212,14 @@ const SCOPES = [
 ] as const;
 
 /** The form for a new token of the logged-in user. */
-export function CreateToken({
-  above,
-  back,
-  application,
-}: {
+export function CreateToken(props: {
   /** The breadcrumbs: paths and names. */
   readonly above: readonly (readonly [string, string])[];
   readonly back: string;
   /** The application, if the page belongs to one. */
   readonly application?: { readonly id: number; readonly name: string };
 }): ReactNode {
+  const { above, back, application } = props;
   const navigate = useNavigate();
   const me = useMe();
   const [made, setMade] = useState<Token | null>(null);

@@ -15,13 +15,11 @@ function inactivePath(ids: readonly number[]): string {
 }
 
 /** Reads which of these users are deactivated, for its children. */
-export function InactiveUsers({
-  users,
-  children,
-}: {
+export function InactiveUsers(props: {
   readonly users: readonly Pick<User, 'id'>[];
   readonly children: ReactNode;
 }): ReactNode {
+  const { users, children } = props;
   const { data } = useApi<Page<User>>(inactivePath(users.map(({ id }) => id)));
   const inactive = data === undefined ? null : new Set(data.results.map(({ id }) => id));
   return <Inactive value={inactive}>{children}</Inactive>;
@@ -97,10 +95,11 @@ export function ActivationButton({ user }: { readonly user: User }): ReactNode {
   );
 }
 
-function useActivation({ id, username }: User): {
+function useActivation(props: User): {
   readonly isBusy: boolean;
   readonly change: (isActive: boolean) => Promise<void>;
 } {
+  const { id, username } = props;
   const notify = useNotify();
   const queries = useQueryClient();
   const [isBusy, setBusy] = useState(false);

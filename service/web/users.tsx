@@ -180,17 +180,13 @@ function bodyOf({ role, organization: _organization, ...entered }: Body): Body {
   return { ...entered, is_superuser: role === 'superuser', is_system_auditor: role === 'auditor' };
 }
 
-function Groups({
-  user,
-  name,
-  empty,
-  columns = [],
-}: {
+function Groups(props: {
   readonly user: User;
   readonly name: 'organizations' | 'teams';
   readonly empty: string;
   readonly columns?: readonly Column<Resource>[];
 }): ReactNode {
+  const { user, name, empty, columns = [] } = props;
   const me = useMe();
   return (
     <ResourceList<Resource>

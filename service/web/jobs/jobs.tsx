@@ -90,14 +90,12 @@ const DELETION: Deletion<JobRow> = {
 };
 
 /** The table of jobs, newest first. */
-export function JobList({
-  path,
-  isWhole = false,
-}: {
+export function JobList(props: {
   readonly path: string;
   /** Whether every user who sees the list sees all of it. */
   readonly isWhole?: boolean;
 }): ReactNode {
+  const { path, isWhole = false } = props;
   return (
     <ResourceList<JobRow>
       name="jobs"

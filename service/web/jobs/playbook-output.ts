@@ -81,10 +81,8 @@ export function readPlaybookOutput(text: string): PlaybookOutput {
 }
 
 /** The hosts of an output: those of the recap, or before it those with results so far. */
-export function hostsOf({
-  hosts,
-  results,
-}: Pick<PlaybookOutput, 'hosts' | 'results'>): readonly HostSummary[] {
+export function hostsOf(props: Pick<PlaybookOutput, 'hosts' | 'results'>): readonly HostSummary[] {
+  const { hosts, results } = props;
   if (hosts.length > 0) return hosts;
   const counted = new Map<string, Record<Count, number>>();
   for (const { host, result } of results) {

@@ -11,18 +11,14 @@ import { closingOf } from './open-items.ts';
  * Plans to close the case of an incident, along with the lockdowns of accounts that belong to it: their users
  * stay deactivated. For a closed case, restores what its lift left.
  */
-export async function closeCase({
-  runtime,
-  incident,
-  alongside,
-  flags,
-}: {
+export async function closeCase(given: {
   readonly runtime: Runtime;
   readonly incident: string;
   /** The ids of the incidents that are closed with it. */
   readonly alongside: readonly string[];
   readonly flags: Parameters<typeof liftFlow>[0]['flags'];
 }): Promise<LiftChange> {
+  const { runtime, incident, alongside, flags } = given;
   const closes = await closingOf(runtime, incident);
   const type = await wordOfCase(runtime, incident);
   const keeping = closes === undefined ? [] : alongside;

@@ -260,15 +260,12 @@ function totalOf(
 }
 
 /** Number of findings per severity, to filter by it. */
-function Severities({
-  counts,
-  chosen,
-  onChoose,
-}: {
+function Severities(props: {
   readonly counts: AuditRead['summary']['bySeverity'];
   readonly chosen: string | null;
   readonly onChoose: (severity: string) => void;
 }): ReactNode {
+  const { counts, chosen, onChoose } = props;
   const found = SEVERITIES.filter((severity) => (counts[severity] ?? 0) > 0 || severity === chosen);
   if (found.length === 0) return null;
   return (
@@ -289,13 +286,11 @@ function Severities({
 }
 
 /** One message for all rules that were not checked, grouped by reason. */
-function NotChecked({
-  notChecked,
-  isOfSeveral,
-}: {
+function NotChecked(props: {
   readonly notChecked: AuditRead['summary']['notChecked'];
   readonly isOfSeveral: boolean;
 }): ReactNode {
+  const { notChecked, isOfSeveral } = props;
   const byReason = [...Map.groupBy(notChecked, ({ place, why }) => `${place} ${why}`).values()].map(
     (same) => ({
       places: same.flatMap(({ place }, index) => (index === 0 ? place : [])),

@@ -31,16 +31,13 @@ export interface Account {
 }
 
 /** The fields for the reason and the ticket, for the audit log. */
-export function AccountFields({
-  account,
-  onChange,
-  name = 'account',
-}: {
+export function AccountFields(props: {
   readonly account: Account;
   readonly onChange: (account: Account) => void;
   /** Distinguishes the fields from those of another form on the page. */
   readonly name?: string;
 }): ReactNode {
+  const { account, onChange, name = 'account' } = props;
   const { requireReason, requireTicket } = useFacts();
   return (
     <>

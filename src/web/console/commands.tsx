@@ -4,15 +4,13 @@ import { type ReactNode, useState } from 'react';
 import { useFacts } from './api.ts';
 
 /** The command that shows what the page shows, to copy, with the files that the console was started with. */
-export function OwnCommand({
-  words,
-  place,
-}: {
+export function OwnCommand(props: {
   /** Without the name of the program. */
   readonly words: string;
   /** Undefined if the command has no context. */
   readonly place?: string;
 }): ReactNode {
+  const { words, place } = props;
   const { startedWith } = useFacts();
   // With a database file, that is the context.
   const isNamed = place !== undefined && !startedWith.some((flag) => flag.startsWith('--database-file'));
@@ -42,15 +40,12 @@ export function Printed({ text, label }: { readonly text: string; readonly label
 }
 
 /** A search field, applied when the user submits or clears it. */
-export function TextSearch({
-  label,
-  value,
-  onChange,
-}: {
+export function TextSearch(props: {
   readonly label: string;
   readonly value: string;
   readonly onChange: (text: string) => void;
 }): ReactNode {
+  const { label, value, onChange } = props;
   const [text, setText] = useState(value);
   return (
     <SearchInput

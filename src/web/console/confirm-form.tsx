@@ -14,15 +14,12 @@ import { sentence } from './case/case-stages.ts';
 import { Failure } from './parts.tsx';
 
 /** The input that confirms a plan, and the button that names the action. */
-export function ConfirmForm({
-  id,
-  asked,
-  onCancel,
-}: {
+export function ConfirmForm(props: {
   readonly id: string;
   readonly asked: NonNullable<Operation['asked']>;
   readonly onCancel: () => void;
 }): ReactNode {
+  const { id, asked, onCancel } = props;
   const field = useRef<HTMLInputElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   // The dialog was open before there was anything to type.

@@ -110,9 +110,8 @@ function PartView({ part, headingLevel }: { part: ShownPart; headingLevel: 2 | 3
 }
 
 /** Names and values, within a description list. */
-export function TextFacts({
-  facts,
-}: Pick<Extract<ShownPart, { readonly kind: 'facts' }>, 'facts'>): ReactNode {
+export function TextFacts(props: Pick<Extract<ShownPart, { readonly kind: 'facts' }>, 'facts'>): ReactNode {
+  const { facts } = props;
   return facts.map(({ name, values }) => (
     <Fact key={name} term={name}>
       {values.length === 1 ? (

@@ -12,16 +12,14 @@ import { type ReactNode, useDeferredValue } from 'react';
 import { query, useRead } from './api.ts';
 
 /** A text under its label; its children are shown below it. */
-export function TextField({
-  label,
-  onChange,
-  children,
-  ...input
-}: Omit<TextInputProps, 'id' | 'label' | 'onChange' | 'ref'> & {
-  readonly id: string;
-  readonly label: string;
-  readonly onChange: (text: string) => void;
-}): ReactNode {
+export function TextField(
+  props: Omit<TextInputProps, 'id' | 'label' | 'onChange' | 'ref'> & {
+    readonly id: string;
+    readonly label: string;
+    readonly onChange: (text: string) => void;
+  },
+): ReactNode {
+  const { label, onChange, children, ...input } = props;
   return (
     <FormGroup label={label} fieldId={input.id} isRequired={input.isRequired}>
       <TextInput {...input} onChange={(_event, text) => onChange(text)} />

@@ -106,15 +106,12 @@ function together(all: readonly (readonly Week[])[]): readonly Week[] {
 }
 
 /** The number of permanent tokens left each week, and of those ending that are in use. */
-function Sunset({
-  weeks,
-  unknown,
-  place,
-}: {
+function Sunset(props: {
   readonly weeks: readonly Week[];
   readonly unknown: number;
   readonly place: string | undefined;
 }): ReactNode {
+  const { weeks, unknown, place } = props;
   const ends = weeks.reduce((sum, each) => sum + each.ends, 0);
   const ended = weeks.reduce((sum, week) => sum + week.ended, 0);
   return (

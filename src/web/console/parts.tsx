@@ -19,12 +19,7 @@ import { Link } from 'react-router';
 import type { Operation, Problem } from './api.ts';
 
 /** A chart of horizontal bars; they can be chosen if `onChoose` is given. */
-export function Bars({
-  title,
-  unit,
-  bars,
-  onChoose,
-}: {
+export function Bars(props: {
   readonly title?: string;
   /** What the bars count, in the plural. */
   readonly unit?: string;
@@ -37,6 +32,7 @@ export function Bars({
   }[];
   readonly onChoose?: (index: number) => void;
 }): ReactNode {
+  const { title, unit, bars, onChoose } = props;
   const most = Math.max(1, ...bars.map(({ count }) => count));
   if (bars.length === 0) return null;
   return (
@@ -94,18 +90,14 @@ function BarRow(props: {
 const LEAST_WIDTH = 2;
 
 /** A bar with its label and its number, for a row of a chart. */
-export function Bar({
-  label,
-  count,
-  unit,
-  width,
-}: {
+export function Bar(props: {
   readonly label: string;
   readonly count: number;
   readonly unit: string | undefined;
   /** In percent. */
   readonly width: number;
 }): ReactNode {
+  const { label, count, unit, width } = props;
   return (
     <>
       <span className="bar-label" title={label}>
@@ -125,16 +117,13 @@ export function Bar({
 }
 
 /** A point in time in the viewer's zone, with UTC as its tooltip. */
-export function When({
-  at,
-  none = 'never',
-  withSeconds = false,
-}: {
+export function When(props: {
   readonly at: string | null | undefined;
   readonly none?: string;
   /** For times whose order within a minute matters. */
   readonly withSeconds?: boolean;
 }): ReactNode {
+  const { at, none = 'never', withSeconds = false } = props;
   if (at == null) return none;
   return (
     <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
@@ -164,15 +153,12 @@ export function Said({ text }: { readonly text: string }): ReactNode {
 const COLORS = { critical: 'red', high: 'orangered', medium: 'orange', low: 'grey' } as const;
 
 /** The severity of findings, with their number and a link if given. */
-export function Severity({
-  severity,
-  count,
-  to,
-}: {
+export function Severity(props: {
   readonly severity: string;
   readonly count?: number | undefined;
   readonly to?: string;
 }): ReactNode {
+  const { severity, count, to } = props;
   const color = COLORS[severity as keyof typeof COLORS] ?? 'grey';
   const text = count === undefined ? severity : `${numberText(count)} ${severity}`;
   if (to === undefined) return <Label color={color}>{text}</Label>;
@@ -184,10 +170,10 @@ export function Severity({
 }
 
 /** A label that links to its subject. */
-export function LinkedLabel({
-  to,
-  ...label
-}: Pick<LabelProps, 'color' | 'children'> & { readonly to: string }): ReactNode {
+export function LinkedLabel(
+  props: Pick<LabelProps, 'color' | 'children'> & { readonly to: string },
+): ReactNode {
+  const { to, ...label } = props;
   return (
     <Link to={to} className="linked-label">
       <Label {...label} />
@@ -203,11 +189,10 @@ const RUN_COLORS: Readonly<Record<string, 'green' | 'red' | 'orange' | 'blue' | 
   running: 'blue',
 };
 
-export function RunState({
-  run,
-}: {
+export function RunState(props: {
   readonly run: { readonly state: string; readonly isDryRun: boolean; readonly kind: string };
 }): ReactNode {
+  const { run } = props;
   return (
     <>
       <Label color={RUN_COLORS[run.state] ?? 'grey'}>{run.state}</Label>{' '}
@@ -267,17 +252,14 @@ export function Panel(props: {
 }
 
 /** One message for all of a kind: separate boxes would push the main content out of view. */
-export function OneMessage({
-  variant,
-  title,
-  texts,
-}: {
+export function OneMessage(props: {
   readonly variant: 'danger' | 'warning';
   /** What several have in common. */
   readonly title: string;
   /** Each with what to do about it, if known. */
   readonly texts: readonly (string | readonly [text: string, hint: string | null | undefined])[];
 }): ReactNode {
+  const { variant, title, texts } = props;
   const pairs = texts.map((each) => (typeof each === 'string' ? ([each, null] as const) : each));
   const [only, ...others] = pairs;
   if (only === undefined) return null;
@@ -302,15 +284,14 @@ export function OneMessage({
 }
 
 /** The contexts missing from a list: otherwise, a total would look complete. */
-export function NotInList({
-  readings,
-}: {
+export function NotInList(props: {
   readonly readings: readonly {
     readonly place: string;
     readonly problem: Problem | null;
     readonly waits?: number | null;
   }[];
 }): ReactNode {
+  const { readings } = props;
   const waiting = readings.filter(({ waits }) => waits != null).map(({ place }) => place);
   const failed = readings.flatMap(({ place, problem }) => (problem === null ? [] : { place, problem }));
   return (

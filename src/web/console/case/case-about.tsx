@@ -99,16 +99,13 @@ const MINUTE_MS = 60_000;
 const MINUTES_OF_DAY = 1_440;
 
 /** A duration in hours and minutes. An open one keeps counting, by the controller's clock. */
-function Duration({
-  from,
-  to,
-  now,
-}: {
+function Duration(props: {
   readonly from: string;
   readonly to: string | null;
   /** The controller's time when the page was read. */
   readonly now: string;
 }): ReactNode {
+  const { from, to, now } = props;
   const [passed, setPassed] = useState(0);
   useEffect(() => {
     const read = performance.now();

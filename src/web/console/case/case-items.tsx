@@ -109,23 +109,17 @@ function Found(props: FoundProps): ReactNode {
   );
 }
 
-function ItemList({
-  read,
-  chosen,
-  found,
-  name,
-  kept,
-  onKeep,
-  onFilter,
-  onOpen,
-}: FoundProps & {
-  /** The ids of rows that stay regardless of the filter. */
-  readonly kept: ReadonlySet<string>;
-  readonly onKeep: (id: string) => void;
-  /** Called before the filter changes. */
-  readonly onFilter: () => void;
-  readonly onOpen: (item: Item) => void;
-}): ReactNode {
+function ItemList(
+  props: FoundProps & {
+    /** The ids of rows that stay regardless of the filter. */
+    readonly kept: ReadonlySet<string>;
+    readonly onKeep: (id: string) => void;
+    /** Called before the filter changes. */
+    readonly onFilter: () => void;
+    readonly onOpen: (item: Item) => void;
+  },
+): ReactNode {
+  const { read, chosen, found, name, kept, onKeep, onFilter, onOpen } = props;
   const { readOnly } = useFacts();
   const { items } = found;
   const [shown, setShown] = useState<Shown>('remains');

@@ -60,15 +60,12 @@ export function WhyText({
 type Recorded = CaseRead['lockdown'];
 
 /** The access paths of an open incident, open ones first, or as recorded for a lifted one; and timelines. */
-export function PathsTable({
-  incident,
-  place,
-  recorded = null,
-}: {
+export function PathsTable(props: {
   readonly incident: Incident;
   readonly place: string;
   readonly recorded?: Recorded;
 }): ReactNode {
+  const { incident, place, recorded = null } = props;
   const { id, state, accessPaths, notSeen, scope, since } = incident;
   const [shown, setShown] = useState<string | null>(null);
   const users = scope.kind === 'users' ? scope.names : [];

@@ -194,15 +194,12 @@ function Problems({
 }
 
 /** The requested subject: a token's owner, a user, or neither if the incident has one. Null if invalid. */
-function subjectOf({
-  token,
-  user,
-  takesUser,
-}: {
+function subjectOf(props: {
   readonly token: string;
   readonly user: string;
   readonly takesUser: boolean;
 }): { readonly asked: Asked; readonly flag: string } | null {
+  const { token, user, takesUser } = props;
   if (token !== '')
     return isTokenNumber(token) ? { asked: { token: Number(token) }, flag: ` --token ${token}` } : null;
   if (!takesUser) return { asked: {}, flag: '' };
@@ -228,11 +225,10 @@ export function localValue(time: Date): string {
 }
 
 /** The earlier investigations, newest first. */
-export function Made({
-  investigations,
-}: {
+export function Made(props: {
   readonly investigations: readonly Omit<CaseRead['investigations'][number], 'isOutdated'>[];
 }): ReactNode {
+  const { investigations } = props;
   return (
     <PlainTable
       label="Investigations"

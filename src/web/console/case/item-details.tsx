@@ -104,15 +104,12 @@ function ItemDetails({ item }: { readonly item: Item }): ReactNode {
 }
 
 /** The same in a dialog, with possible actions. */
-export function ItemDialog({
-  item,
-  onClose,
-  children,
-}: {
+export function ItemDialog(props: {
   readonly item: Item;
   readonly onClose: () => void;
   readonly children?: ReactNode;
 }): ReactNode {
+  const { item, onClose, children } = props;
   return (
     <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
       <ModalHeader title={item.summary} labelId="item-title" />

@@ -217,12 +217,7 @@ function StopButton(props: {
 }
 
 /** The lockdowns of accounts that the intruder created that are still open alongside a case. */
-export function OtherLockdowns({
-  place,
-  incident,
-  isClosing = false,
-  closed = [],
-}: {
+export function OtherLockdowns(props: {
   readonly place: string;
   readonly incident: string;
   /** Whether the form that closes the case is visible: it names those that are closed with it. */
@@ -230,6 +225,7 @@ export function OtherLockdowns({
   /** The incidents that were just closed, which may have been read before. */
   readonly closed?: readonly string[];
 }): ReactNode {
+  const { place, incident, isClosing = false, closed = [] } = props;
   const others = useSnapshot({ place, incident })?.others ?? [];
   const shown = others.filter(
     ({ isLocked, incident: other }) => !(isClosing && isLocked) && !closed.includes(other),

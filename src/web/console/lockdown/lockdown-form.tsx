@@ -174,17 +174,14 @@ function theftOf({ token, of }: KnownTheft, since: string): object {
 }
 
 /** The measures, folded under those that will be taken if these are the usual ones. */
-function Measures({
-  taken,
-  isWide,
-  children,
-}: {
+function Measures(props: {
   /** Null if that is said elsewhere. */
   readonly taken: readonly string[] | null;
   /** Whether it affects more than named users or applications: each measure should then be checked. */
   readonly isWide: boolean;
   readonly children: ReactNode;
 }): ReactNode {
+  const { taken, isWide, children } = props;
   const [chosen, setOpen] = useState<boolean | null>(null);
   const isOpen = chosen ?? isWide;
   const also = taken?.length === 0 ? 'only ends tokens and sessions' : taken?.join('; ');

@@ -10,14 +10,12 @@ import { Fact, LinkedLabel, Message, Panel, RunState, Said, Severity, When } fro
 /** Folded, and so not part of the first view. */
 const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
 
-export function ControllerCard({
-  state,
-  isAlone,
-}: {
+export function ControllerCard(props: {
   readonly state: ControllerState;
   /** Whether it is the only one: the tiles above, about all controllers, are then about it. */
   readonly isAlone: boolean;
 }): ReactNode {
+  const { state, isAlone } = props;
   const { read } = state;
   const { place, context } = read;
   const { value, problem, waits } = context;
@@ -236,14 +234,12 @@ function missingText(rules: number, isIncomplete: boolean): string {
 }
 
 /** The last run of the job that revokes by the policy. */
-export function SweepText({
-  sweep,
-  isShort = false,
-}: {
+export function SweepText(props: {
   /** Null without such a job; undefined while unknown. */
   readonly sweep: Sweep | null | undefined;
   readonly isShort?: boolean;
 }): ReactNode {
+  const { sweep, isShort = false } = props;
   if (sweep === undefined) return '';
   if (sweep === null) return isShort ? 'no job' : 'No sweep is scheduled.';
   const { name, last } = sweep;
@@ -306,13 +302,11 @@ function SettingFacts({
 type Expiring = NonNullable<NonNullable<ControllerRead['audit']['value']>['expiring']>;
 
 /** Number of tokens that expire in the coming month, linked to their list. */
-export function ExpiringLink({
-  expiring,
-  place,
-}: {
+export function ExpiringLink(props: {
   readonly expiring: readonly Expiring[];
   readonly place?: string | undefined;
 }): ReactNode {
+  const { expiring, place } = props;
   const count = expiring.reduce((sum, { month }) => sum + month, 0);
   const text = countText(count, 'token');
   const last = expiring

@@ -121,14 +121,12 @@ function weightOf({ needs: [first] }: ControllerState): number {
 }
 
 /** The four main facts about all controllers. */
-function Summary({
-  states,
-  place,
-}: {
+function Summary(props: {
   readonly states: readonly ControllerState[];
   /** If only one controller is shown: the context in which it was read. */
   readonly place: string | undefined;
 }): ReactNode {
+  const { states, place } = props;
   const needing = states.filter(({ needs }) => needs.length > 0);
   const told = states.map(({ read }) => read);
   const open = told.flatMap(({ incidents }) => incidents.value?.open ?? []);
@@ -188,16 +186,13 @@ function Summary({
 }
 
 /** What needs attention, most serious first, each with what to do about it. */
-function Problems({
-  states,
-  others,
-  isPending: isReading,
-}: {
+function Problems(props: {
   readonly states: readonly ControllerState[];
   /** Reasons that concern no single controller. */
   readonly others: readonly Need[];
   readonly isPending: boolean;
 }): ReactNode {
+  const { states, others, isPending: isReading } = props;
   const problems = [
     ...states.flatMap(({ read: { place }, needs }) => needs.map((need) => ({ need, place }))),
     ...others.map((need) => ({ need, place: '' })),

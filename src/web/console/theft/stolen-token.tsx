@@ -21,18 +21,14 @@ export function isTokenNumber(text: string): boolean {
 
 const OTHER = 'other';
 
-export function TokenField({
-  place,
-  incident,
-  token,
-  onChange,
-}: {
+export function TokenField(props: {
   readonly place: string;
   readonly incident: string;
   /** As typed; empty if unknown. */
   readonly token: string;
   readonly onChange: (token: string) => void;
 }): ReactNode {
+  const { place, incident, token, onChange } = props;
   const { tokens, moreTokens = 0 } = useSnapshot({ place, incident }) ?? {};
   const [isOther, setOther] = useState(false);
   const known = tokens ?? [];

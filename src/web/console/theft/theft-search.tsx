@@ -16,14 +16,12 @@ const MAX_TEXT = 200;
 
 type Row = Json<TokenPage['rows'][number]>;
 
-export function TheftSearch({
-  place,
-  onPick,
-}: {
+export function TheftSearch(props: {
   /** Null for all controllers. */
   readonly place: string | null;
   readonly onPick: OnPick;
 }): ReactNode {
+  const { place, onPick } = props;
   const [typed, setTyped] = useState('');
   /** A text that looks like a secret but is a name. */
   const [name, setName] = useState('');
@@ -134,16 +132,13 @@ function sumOf(readings: Json<TokenPage>['readings']): number {
   return readings.reduce((sum, each) => sum + each.tokens, 0);
 }
 
-function NoneFound({
-  isAllRead,
-  near,
-  onName,
-}: {
+function NoneFound(props: {
   /** Whether each controller answered, with an account that sees everything. */
   readonly isAllRead: boolean;
   readonly near: readonly string[];
   readonly onName: (name: string) => void;
 }): ReactNode {
+  const { isAllRead, near, onName } = props;
   return (
     <p role="status">
       {isAllRead ? 'No matching token or account.' : 'Nothing found in what was read.'}
@@ -271,15 +266,12 @@ export function tokenName({ description, application, user, scope }: Row): strin
   return `${what}, ${scope}${through}`;
 }
 
-function PickButton({
-  row,
-  isOfSeveral,
-  onPick,
-}: {
+function PickButton(props: {
   readonly row: Row | Account;
   readonly isOfSeveral: boolean;
   readonly onPick: OnPick;
 }): ReactNode {
+  const { row, isOfSeveral, onPick } = props;
   const { place } = row;
   const none = { place, user: null, application: null, token: null };
   const at = isOfSeveral ? ` at ${place}` : '';

@@ -156,13 +156,7 @@ function ChosenBy({ filter }: { readonly filter: Readonly<Record<string, string>
 const MOST_NAMED = 20;
 
 /** The subject of the plan, before it is made: the tokens by id and owner, or the number of matches. */
-function Meant({
-  selected,
-  total,
-  isReading,
-  isAll,
-  place,
-}: {
+function Meant(props: {
   readonly selected: readonly Row[];
   readonly total: number;
   readonly isReading: boolean;
@@ -170,6 +164,7 @@ function Meant({
   /** The context, if there are several. */
   readonly place: string | null;
 }): ReactNode {
+  const { selected, total, isReading, isAll, place } = props;
   const where = place === null ? '' : ` in ${place}`;
   if (isAll) {
     return (

@@ -157,15 +157,12 @@ function choiceOf(choice: string, names: { readonly word: string; readonly days:
 }
 
 /** The policy's rules with findings in a context, or in all. */
-function FindingFilter({
-  place,
-  value,
-  onChange,
-}: {
+function FindingFilter(props: {
   readonly place: string | undefined;
   readonly value: string;
   readonly onChange: Change;
 }): ReactNode {
+  const { place, value, onChange } = props;
   const { data } = useAudit(query('/api/audit', { place }));
   const rules = data?.rules.filter(({ count, selects }) => count > 0 && selects) ?? [];
   const found = rules.map(({ rule, count }) => [rule, `${rule} (${numberText(count)})`] as const);
@@ -217,14 +214,13 @@ function ActiveFilters({ filter, onChange }: FiltersProps): ReactNode {
 }
 
 /** Shown instead of rows if there are none. */
-export function NoTokens({
-  filter,
-  onChange,
-  isWhole,
-}: FiltersProps & {
-  /** Whether each context was read to its end, with all of its tokens. */
-  readonly isWhole: boolean;
-}): ReactNode {
+export function NoTokens(
+  props: FiltersProps & {
+    /** Whether each context was read to its end, with all of its tokens. */
+    readonly isWhole: boolean;
+  },
+): ReactNode {
+  const { filter, onChange, isWhole } = props;
   const names = Object.keys(filter).filter((name) => name !== 'place');
   if (names.length > 0) {
     return (

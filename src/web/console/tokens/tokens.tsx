@@ -347,19 +347,14 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
   );
 }
 
-function FacetBars({
-  title,
-  name,
-  facet,
-  filter,
-  onChange,
-}: {
+function FacetBars(props: {
   readonly title: string;
   readonly name: 'user' | 'application';
   readonly facet: TokenPage['facets']['users'];
   readonly filter: Readonly<Record<string, string>>;
   readonly onChange: Change;
 }): ReactNode {
+  const { title, name, facet, filter, onChange } = props;
   const none = name === 'user' ? '(no owner)' : '(personal)';
   return (
     <Bars
