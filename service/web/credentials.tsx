@@ -113,9 +113,7 @@ function fieldOf(input: Input, stored: Credential['inputs'] = {}): FormField {
   };
 }
 
-function kindOfInput(
-  input: Pick<Input, 'type' | 'secret' | 'multiline' | 'choices'>,
-): NonNullable<FormField['kind']> {
+function kindOfInput(input: Pick<Input, 'type' | 'secret' | 'multiline' | 'choices'>) {
   if (input.type === 'boolean') return 'checkbox';
   if (input.choices !== undefined) return 'select';
   if (input.multiline) return 'textarea';

@@ -29,10 +29,7 @@ function loadedPage(load: () => Promise<ComponentType>): LoadedPage {
 }
 
 /** A page by the name of its export. */
-function page<Name extends string>(
-  load: () => Promise<Readonly<Record<Name, ComponentType>>>,
-  name: Name,
-): LoadedPage {
+function page<Name extends string>(load: () => Promise<Readonly<Record<Name, ComponentType>>>, name: Name) {
   return loadedPage(async () => (await load())[name]);
 }
 

@@ -95,10 +95,7 @@ export function ActivationButton({ user }: { readonly user: User }): ReactNode {
   );
 }
 
-function useActivation(props: User): {
-  readonly isBusy: boolean;
-  readonly change: (isActive: boolean) => Promise<void>;
-} {
+function useActivation(props: User) {
   const { id, username } = props;
   const notify = useNotify();
   const queries = useQueryClient();

@@ -83,11 +83,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
     return { runtime, close: () => whole.close() };
   }
 
-  async function workIn<T>(
-    place: string | null,
-    work: (runtime: Runtime) => Promise<T>,
-    more?: OpenOptions,
-  ): Promise<T> {
+  async function workIn<T>(place: string | null, work: (runtime: Runtime) => Promise<T>, more?: OpenOptions) {
     const { runtime, close } = openIn(place, more);
     try {
       return await work(runtime);
@@ -145,10 +141,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
 }
 
 /** The flags with a file, with absolute paths: another terminal may be in another folder. */
-function filesAsFlags(
-  { config, logFile, databaseFile }: SettingFlags,
-  environment: Environment,
-): readonly string[] {
+function filesAsFlags({ config, logFile, databaseFile }: SettingFlags, environment: Environment) {
   const files = [
     ['--config', config],
     ['--log-file', logFile],

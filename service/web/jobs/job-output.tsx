@@ -86,15 +86,7 @@ export function useOutput(id: number, isActive: boolean): Printed {
 }
 
 /** A page of a job's output from a line on. On failure, it has a `problem` and no text. */
-async function readEvents(
-  id: number,
-  { from, signal }: { from: number; signal: AbortSignal },
-): Promise<{
-  readonly text: string;
-  readonly end: number;
-  readonly isFull: boolean;
-  readonly problem: string | null;
-}> {
+async function readEvents(id: number, { from, signal }: { from: number; signal: AbortSignal }) {
   const path = withQuery(`/api/v2/jobs/${id}/job_events/`, {
     order_by: 'start_line',
     page_size: PAGE_SIZE,

@@ -150,10 +150,7 @@ function TaskResults({ id, results }: { id: number; results: readonly TaskResult
 }
 
 /** The distinct values of a member with their labels, in the order of the output. */
-function valuesOf(
-  results: readonly TaskResult[],
-  name: (typeof FILTERS)[number],
-): readonly (readonly [string, string])[] {
+function valuesOf(results: readonly TaskResult[], name: (typeof FILTERS)[number]) {
   const values = [...new Set(results.map((each) => each[name]))];
   return values.map((value) => [value, name === 'result' ? RESULTS[value as Result][0] : value] as const);
 }

@@ -179,10 +179,7 @@ async function readFileOnce(path: string, sha256: string): Promise<FileRead | nu
   }
 }
 
-function tokensOf(
-  files: readonly FileRead[],
-  { kept }: Incident,
-): Pick<LockdownSnapshot, 'tokens' | 'moreTokens'> {
+function tokensOf(files: readonly FileRead[], { kept }: Incident) {
   if (files.length === 0) return { tokens: null, moreTokens: 0 };
   const found = new Map<number, SnapshotToken>();
   for (const row of files.flatMap(({ tokens }) => tokens)) {

@@ -122,10 +122,7 @@ interface Settled {
   readonly again: Document;
 }
 
-function ended(
-  { document, failure, amount }: Ending,
-  { said, again }: Pick<Settled, 'said' | 'again'>,
-): Ending {
+function ended({ document, failure, amount }: Ending, { said, again }: Pick<Settled, 'said' | 'again'>) {
   return {
     amount,
     document: [lines(said.length > 0 && saidText(said)), ...withoutSteps(document), ...again],
@@ -219,10 +216,7 @@ function decided({ saved, decisions }: Settling): Document {
  * Records the marks, one entry per kind, and one per reassignment, which has its own reason.
  * @returns What was recorded, as phrases. If one fails, the error includes the ones before.
  */
-async function recordDecisions(
-  { runtime, notifyPart }: Run,
-  { incident, decisions, ticket }: Settling,
-): Promise<readonly string[]> {
+async function recordDecisions({ runtime, notifyPart }: Run, { incident, decisions, ticket }: Settling) {
   const said: string[] = [];
   for (const { as, items, reason, to } of decisions) {
     const flags = {

@@ -212,11 +212,7 @@ export class TokenTable {
   }
 
   /** Predicates by use if the target selects by it but does not show it; null if each token shows it. */
-  async #usesIn(
-    reading: Reading,
-    { use, unusedFor }: TokenFilter,
-    now: Date,
-  ): Promise<((id: number) => boolean)[] | null> {
+  async #usesIn(reading: Reading, { use, unusedFor }: TokenFilter, now: Date) {
     const isTold = reading.tokens[0]?.lastUsed !== undefined;
     if (isTold || reading.tokens.length === 0 || (use === undefined && unusedFor === undefined)) return null;
     const tests: ((id: number) => boolean)[] = [];
@@ -233,23 +229,17 @@ export class TokenTable {
   }
 
   /** A predicate by findings, from an audit by the configured policy; none without the criterion. */
-  async #findingsIn(
-    reading: Reading,
-    { findings: finding }: TokenFilter,
-  ): Promise<((id: number) => boolean)[]> {
+  async #findingsIn(reading: Reading, { findings: finding }: TokenFilter) {
     if (finding === undefined) return [];
     const found = await this.#idsBy(reading, `finding ${finding.join(' ')}`, async (runtime) => {
       const { tokens } = await selectTokens(runtime, { all: true }, { finding });
       return tokens();
     });
-    return [(id) => found.has(id)];
+    return [(id: number) => found.has(id)];
   }
 
   /** A predicate by the owner's organizations and teams; none without these criteria. */
-  async #groupsIn(
-    reading: Reading,
-    { organizations, teams }: TokenFilter,
-  ): Promise<((id: number) => boolean)[]> {
+  async #groupsIn(reading: Reading, { organizations, teams }: TokenFilter) {
     const selection = {
       ...(organizations && { organizations: organizations.map((pattern) => ({ pattern })) }),
       ...(teams && { teams: teams.map((pattern) => ({ pattern })) }),
@@ -258,7 +248,7 @@ export class TokenTable {
     const found = await this.#idsBy(reading, JSON.stringify(selection), async (runtime) =>
       (await selectTokens(runtime, selection, {})).tokens(),
     );
-    return [(id) => found.has(id)];
+    return [(id: number) => found.has(id)];
   }
 
   #selected(reading: Reading, key: string, selector: Selector): Promise<ReadonlySet<number>> {

@@ -120,9 +120,7 @@ function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): Re
   );
 }
 
-function PathForm(
-  props: Files & { readonly isReading: boolean; readonly onShow: (files: Files) => void },
-): ReactNode {
+function PathForm(props: Files & { readonly isReading: boolean; readonly onShow: (files: Files) => void }) {
   const [path, setPath] = useState(props.path);
   const [approvalFile, setApproval] = useState(props.approvalFile);
   return (

@@ -10,7 +10,7 @@ import { NameField, Remark, TextField } from '../fields.tsx';
 import { Message, When } from '../parts.tsx';
 import { isTokenNumber, TokenField, useSnapshot } from '../theft/stolen-token.tsx';
 import type { CaseProps, CaseRead } from './case-stages.ts';
-import { type Asked, beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
+import { beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
 
 /** Whether an investigation of the case requires one of several user names. */
 function isOfOneOf({ incident: { scope } }: CaseRead): boolean {
@@ -181,24 +181,14 @@ function Given(props: {
 }
 
 /** Why no investigation was made, at this or the last attempt. */
-function Problems({
-  error,
-  read: { underway },
-}: {
-  readonly error: Error | null;
-  readonly read: CaseRead;
-}): ReactNode {
+function Problems({ error, read: { underway } }: { readonly error: Error | null; readonly read: CaseRead }) {
   if (error !== null) return <Message isLiveRegion variant="danger" title={error.message} />;
   const problem = underway?.problem ?? null;
   return problem !== null && <ProblemAlert problem={problem} />;
 }
 
 /** The requested subject: a token's owner, a user, or neither if the incident has one. Null if invalid. */
-function subjectOf(props: {
-  readonly token: string;
-  readonly user: string;
-  readonly takesUser: boolean;
-}): { readonly asked: Asked; readonly flag: string } | null {
+function subjectOf(props: { readonly token: string; readonly user: string; readonly takesUser: boolean }) {
   const { token, user, takesUser } = props;
   if (token !== '')
     return isTokenNumber(token) ? { asked: { token: Number(token) }, flag: ` --token ${token}` } : null;

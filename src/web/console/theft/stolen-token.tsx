@@ -86,10 +86,7 @@ export function TokenField(props: {
 }
 
 /** A token in one line, with its owner if there are several. */
-function tokenText(
-  { id, description, scope, created, application, owner }: Tokens[number],
-  all: Tokens,
-): string {
+function tokenText({ id, description, scope, created, application, owner }: Tokens[number], all: Tokens) {
   const isOfSeveral = new Set(all.map((each) => each.owner)).size > 1;
   return [
     `${id}: ${description === '' ? 'without a description' : `“${description}”`}`,

@@ -211,10 +211,7 @@ function FoundTable(props: {
 }
 
 /** What was not read, so that missing results are not mistaken for none: one sentence per controller. */
-function problemsIn(
-  readings: Json<TokenPage>['readings'],
-  named: readonly AccountsRead[],
-): readonly string[] {
+function problemsIn(readings: Json<TokenPage>['readings'], named: readonly AccountsRead[]) {
   const ofTokens = readings.flatMap(({ place, state, tokens, problem, incomplete }) => {
     if (problem !== null) return [{ place, text: problem.message }];
     if (incomplete !== null) return [{ place, text: incomplete }];
