@@ -6,63 +6,53 @@ import { Frame, ThemeButton } from '@tokenctl/common/web/frame.tsx';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Failed, Loading, UnknownAddress } from '@tokenctl/common/web/states.tsx';
 import { countText, numberText, zoneText } from '@tokenctl/common/web/times.tsx';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { Link, Route, Routes, useLocation, useSearchParams } from 'react-router';
 import { call, type Facts, type Operation, query, useGradually, useRead } from './api.ts';
 import { ContextFilter } from './controller.tsx';
 import { Overview } from './overview/overview.tsx';
 import { LinkedLabel, Message, When } from './parts.tsx';
 
-/** The code of the pages and dialogs that the first view does not need. */
-const loads = {
-  operation: () => import('./operation.tsx'),
-  tokens: () => import('./tokens/tokens.tsx'),
-  incidents: () => import('./case/incidents.tsx'),
-  case: () => import('./case/case.tsx'),
-  investigation: () => import('./case/investigation.tsx'),
-  audit: () => import('./audit.tsx'),
-  lifetimes: () => import('./lifetimes.tsx'),
-  log: () => import('./log.tsx'),
-  jobs: () => import('./jobs.tsx'),
-  theft: () => import('./theft/theft.tsx'),
-  plans: () => import('./saved-plans.tsx'),
-  help: () => import('./help.tsx'),
-};
+/** Loads the code that the first view does not need. */
+const loads: (() => Promise<unknown>)[] = [];
 
-const OperationDialog = lazy(async () => ({ default: (await loads.operation()).OperationDialog }));
-const Tokens = lazy(async () => ({ default: (await loads.tokens()).Tokens }));
-const Incidents = lazy(async () => ({ default: (await loads.incidents()).Incidents }));
-const Case = lazy(async () => ({ default: (await loads.case()).Case }));
-const Investigation = lazy(async () => ({
-  default: (await loads.investigation()).InvestigationPage,
-}));
-const Theft = lazy(async () => ({ default: (await loads.theft()).TheftPage }));
-const Audit = lazy(async () => ({ default: (await loads.audit()).Audit }));
-const Lifetimes = lazy(async () => ({ default: (await loads.lifetimes()).Lifetimes }));
-const Log = lazy(async () => ({ default: (await loads.log()).Log }));
-const Jobs = lazy(async () => ({ default: (await loads.jobs()).Jobs }));
-const SavedPlans = lazy(async () => ({ default: (await loads.plans()).SavedPlans }));
-const Help = lazy(async () => ({ default: (await loads.help()).Help }));
-const Operations = lazy(async () => ({ default: (await loads.log()).Operations }));
+/** A component by the name of its export, loaded when it is first shown. */
+function part<Props, Name extends string>(
+  load: () => Promise<Readonly<Record<Name, ComponentType<Props>>>>,
+  name: Name,
+) {
+  loads.push(load);
+  return lazy(async () => ({ default: (await load())[name] }));
+}
+
+const OperationDialog = part(() => import('./operation.tsx'), 'OperationDialog');
 
 /** When to load the rest of the code: pages then still open, and report it, after the console has stopped. */
 const LOAD_REST_MS = 1_000;
 
 const PAGES = [
-  { path: '/', title: 'Overview', page: <Overview /> },
-  { path: '/tokens', title: 'Tokens', page: <Tokens /> },
+  { path: '/', title: 'Overview', Page: Overview },
+  { path: '/tokens', title: 'Tokens', Page: part(() => import('./tokens/tokens.tsx'), 'Tokens') },
   {
     path: '/incidents',
     title: 'Incidents',
-    page: <Incidents />,
+    Page: part(() => import('./case/incidents.tsx'), 'Incidents'),
     others: ['/theft', '/case', '/investigation'],
   },
-  { path: '/audit', title: 'Audit', page: <Audit /> },
-  { path: '/lifetimes', title: 'Token lifetimes', page: <Lifetimes /> },
-  { path: '/operations', title: 'Changes', page: <Operations /> },
-  { path: '/plans', title: 'Saved plans', page: <SavedPlans /> },
-  { path: '/log', title: 'Audit log', page: <Log /> },
-  { path: '/jobs', title: 'Jobs', page: <Jobs /> },
+  { path: '/audit', title: 'Audit', Page: part(() => import('./audit.tsx'), 'Audit') },
+  { path: '/lifetimes', title: 'Token lifetimes', Page: part(() => import('./lifetimes.tsx'), 'Lifetimes') },
+  { path: '/operations', title: 'Changes', Page: part(() => import('./log.tsx'), 'Operations') },
+  { path: '/plans', title: 'Saved plans', Page: part(() => import('./saved-plans.tsx'), 'SavedPlans') },
+  { path: '/log', title: 'Audit log', Page: part(() => import('./log.tsx'), 'Log') },
+  { path: '/jobs', title: 'Jobs', Page: part(() => import('./jobs.tsx'), 'Jobs') },
+];
+
+/** The pages that are not in the navigation. */
+const OTHER_PAGES = [
+  { path: '/theft', Page: part(() => import('./theft/theft.tsx'), 'TheftPage') },
+  { path: '/case', Page: part(() => import('./case/case.tsx'), 'Case') },
+  { path: '/investigation', Page: part(() => import('./case/investigation.tsx'), 'InvestigationPage') },
+  { path: '/help', Page: part(() => import('./help.tsx'), 'Help') },
 ];
 
 /** The pages about all contexts, or about the chosen one. */
@@ -75,7 +65,7 @@ export function ConsoleFrame(): ReactNode {
   useEffect(() => {
     const timer = setTimeout(() => {
       // What cannot be loaded now is loaded with its page.
-      for (const load of Object.values(loads)) load().catch(() => undefined);
+      for (const load of loads) load().catch(() => undefined);
     }, LOAD_REST_MS);
     return () => clearTimeout(timer);
   }, []);
@@ -119,13 +109,9 @@ export function ConsoleFrame(): ReactNode {
       >
         <LostConnection />
         <Routes>
-          {PAGES.map(({ path, page }) => (
-            <Route key={path} path={path} element={page} />
+          {[...PAGES, ...OTHER_PAGES].map(({ path, Page }) => (
+            <Route key={path} path={path} element={<Page />} />
           ))}
-          <Route path="/theft" element={<Theft />} />
-          <Route path="/help" element={<Help />} />
-          <Route path="/case" element={<Case />} />
-          <Route path="/investigation" element={<Investigation />} />
           <Route path="*" element={<UnknownPage />} />
         </Routes>
       </Frame>
