@@ -1,10 +1,8 @@
-import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireAccount } from '../../cli/base-command.ts';
 import { incidentReportFlow } from '../../cli/incident/report-flow.ts';
-import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import { markFlow } from '../../cli/investigation/mark-flow.ts';
 import { pathName } from '../../domain/access.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
@@ -16,18 +14,17 @@ import { runSentence } from '../../reports/log-report.ts';
 import { noScreen } from '../../reports/tables/text.ts';
 import { account, incidentId, placeQuery } from '../command-line.ts';
 import type { Controllers } from '../controllers.ts';
-import { endedOf, type Problem, problemOf } from '../operations.ts';
-import { inTurns, type Places } from '../places.ts';
+import { endedOf } from '../operations.ts';
+import type { Places } from '../places.ts';
 import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 import { CaseStatuses, type LastCheck } from './case-status.ts';
 import { caseUsers } from './case-users.ts';
 import { finishingOf } from './finish-lockdown.ts';
+import { investigateRequest, investigating, type Underway } from './investigations.ts';
 import { LockdownSnapshots } from './lockdown-snapshot.ts';
 import { openItemsOf } from './open-items.ts';
 import { MAX_ITEMS, shownInvestigation, summaryOf, type Ways, waysOf } from './shown-investigation.ts';
-
-const AT_ONCE = 2;
 
 const caseQuery = placeQuery.extend({ incident: incidentId });
 const formats = {
@@ -37,12 +34,9 @@ const formats = {
   svg: 'image/svg+xml',
 };
 const extensions = { html: 'html', json: 'json', markdown: 'md', svg: 'svg' } as const;
-const investigateRequest = z.strictObject({
-  place: z.string().max(300),
+const caseInvestigation = investigateRequest.extend({
   incident: incidentId,
-  user: z.string().min(1).max(300).optional(),
   token: z.number().int().positive().optional(),
-  since: z.coerce.date(),
 });
 const markRequest = z.strictObject({
   incident: incidentId,
@@ -60,25 +54,17 @@ interface Parts {
   readonly version: string;
 }
 
-/** An investigation in progress, or a failed one. */
-interface Underway {
-  readonly began: string;
-  readonly problem: Problem | null;
-}
-
 /** Serves cases: an incident with its investigations, cleanings and report. */
 export function serveCases(app: FastifyInstance, { places, controllers, version }: Parts): void {
-  const inTurn = inTurns(AT_ONCE);
   const statuses = new CaseStatuses();
   const snapshots = new LockdownSnapshots();
-  /** By incident: closing the page does not end an investigation. */
-  const underway = new Map<string, Underway>();
+  const underway = investigating(places);
   app.get('/api/case', async ({ query }) => {
     const { place, incident } = caseQuery.parse(query);
     const controller = await controllers.of(place);
     return await places.work(place, async (runtime) => ({
       controller,
-      underway: underway.get(incident) ?? null,
+      underway: underway.of(incident),
       ...(await caseOf(runtime, { id: incident, place, statuses, ways: waysOf(controller, place) })),
     }));
   });
@@ -95,26 +81,12 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
   });
   // Allowed with --read-only: it reads the controller, and writes to the console's folder.
   app.post('/api/case/investigation', { config: { readsOnly: true } }, async ({ body }) => {
-    const { place, incident, since, user, token } = investigateRequest.parse(body);
-    if (underway.get(incident)?.problem === null) {
-      throw new TokenctlError('busy', `An investigation of ${incident} is in progress`);
-    }
-    const began = new Date().toISOString();
-    underway.set(incident, { began, problem: null });
-    try {
-      await inTurn(() =>
-        places.work(place, async (runtime) => {
-          const out = new CaseFiles(places.environment, incident).newInvestigation(new Date());
-          const flags = { user, token, incident, since: since && { at: since }, out };
-          await investigateFlow({ runtime, flags });
-        }),
-      );
-      underway.delete(incident);
-      return {};
-    } catch (error) {
-      underway.set(incident, { began, problem: problemOf(error) });
-      throw error;
-    }
+    const { place, incident, since, user, token } = caseInvestigation.parse(body);
+    return await underway.begin(incident, {
+      ...{ busy: `An investigation of ${incident} is in progress`, place },
+      files: new CaseFiles(places.environment, incident),
+      flags: { user, token, incident, since: { at: since } },
+    });
   });
   app.post('/api/case/marks', async ({ body }) => {
     const { place, incident, items, as, ...flags } = markRequest.parse(body);
@@ -180,7 +152,7 @@ async function reportOf(
 export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
   /** All contexts of the console for this controller. */
   readonly controller: Awaited<ReturnType<Controllers['of']>>;
-  readonly underway: Underway | null;
+  readonly underway: Underway;
 };
 
 async function caseOf(

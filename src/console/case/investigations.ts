@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import type { Runtime } from '../../app/runtime.ts';
 import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
 import type { Environment } from '../../config/paths.ts';
 import { NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
@@ -11,6 +12,7 @@ import { inTurns, type Places } from '../places.ts';
 import { CaseFiles } from './case-files.ts';
 import { NO_WAYS, shownOf, summaryOf } from './shown-investigation.ts';
 
+/** Concurrent investigations, of cases and of others each. */
 const AT_ONCE = 2;
 const KNOWN = { ...NOTHING_KNOWN, ways: NO_WAYS };
 
@@ -20,7 +22,7 @@ const subject = {
   token: z.coerce.number().int().positive().optional(),
 };
 const subjectQuery = placeQuery.extend(subject);
-const investigateRequest = z.strictObject({
+export const investigateRequest = z.strictObject({
   place: z.string().max(300),
   ...subject,
   since: z.coerce.date(),
@@ -28,18 +30,49 @@ const investigateRequest = z.strictObject({
 
 type Subject = z.infer<typeof subjectQuery>;
 
+/** Begins investigations, and keeps by key which are in progress or failed: closing the page ends none. */
+export function investigating(places: Places) {
+  const inTurn = inTurns(AT_ONCE);
+  const states = new Map<string, { readonly problem: Problem | null }>();
+  return {
+    /** Why the last one failed, null while it is in progress; null without one. */
+    of: (key: string) => states.get(key) ?? null,
+    /** @throws TokenctlError `busy` with this text if one is in progress; and what the investigation throws. */
+    async begin(key: string, { busy, place, files, flags }: Asked): Promise<object> {
+      if (states.get(key)?.problem === null) throw new TokenctlError('busy', busy);
+      states.set(key, { problem: null });
+      const investigate = async (runtime: Runtime) =>
+        await investigateFlow({ runtime, flags: { ...flags, out: files.newInvestigation(new Date()) } });
+      try {
+        await inTurn(() => places.work(place, investigate));
+        states.delete(key);
+        return {};
+      } catch (error) {
+        states.set(key, { problem: problemOf(error) });
+        throw error;
+      }
+    },
+  };
+}
+
+interface Asked extends Pick<Parameters<typeof investigateFlow>[0], 'flags'> {
+  readonly busy: string;
+  readonly place: string;
+  readonly files: CaseFiles;
+}
+
+export type Underway = ReturnType<ReturnType<typeof investigating>['of']>;
+
 /** The investigations of a user or token without an incident; the items are those of the last one. */
 export interface LooseInvestigations {
-  readonly underway: { readonly began: string; readonly problem: Problem | null } | null;
+  readonly underway: Underway;
   readonly investigations: readonly ReturnType<typeof summaryOf>[];
   readonly last: ReturnType<typeof shownOf> | null;
 }
 
 /** Serves investigations without an incident. They are read-only, and stored like those of a case. */
 export function serveInvestigations(app: FastifyInstance, { places }: { readonly places: Places }): void {
-  const inTurn = inTurns(AT_ONCE);
-  /** By subject: closing the page does not end an investigation. */
-  const underway = new Map<string, LooseInvestigations['underway']>();
+  const underway = investigating(places);
   app.get('/api/investigations', ({ query }): LooseInvestigations => {
     const of = subjectQuery.parse(query);
     const key = keyOf(of);
@@ -49,7 +82,7 @@ export function serveInvestigations(app: FastifyInstance, { places }: { readonly
       .map(({ name, path }) => ({ name, path, found: files.investigation(name) }));
     const last = read.at(-1)?.found;
     return {
-      underway: underway.get(key) ?? null,
+      underway: underway.of(key),
       investigations: read.map(({ found, ...file }) => summaryOf(found, { ...file, ...KNOWN })),
       last: last === undefined ? null : shownOf(last, KNOWN),
     };
@@ -59,24 +92,10 @@ export function serveInvestigations(app: FastifyInstance, { places }: { readonly
     const { since, ...of } = investigateRequest.parse(body);
     const { place, user, token } = of;
     const key = keyOf(of);
-    if (underway.get(key)?.problem === null) {
-      throw new TokenctlError('busy', 'This investigation is in progress');
-    }
-    const began = new Date().toISOString();
-    underway.set(key, { began, problem: null });
-    try {
-      await inTurn(() =>
-        places.work(place, async (runtime) => {
-          const out = filesOf(places.environment, key).newInvestigation(new Date());
-          await investigateFlow({ runtime, flags: { user, token, since: { at: since }, out } });
-        }),
-      );
-      underway.delete(key);
-      return {};
-    } catch (error) {
-      underway.set(key, { began, problem: problemOf(error) });
-      throw error;
-    }
+    return await underway.begin(key, {
+      ...{ busy: 'This investigation is in progress', place, files: filesOf(places.environment, key) },
+      flags: { user, token, since: { at: since } },
+    });
   });
 }
 
