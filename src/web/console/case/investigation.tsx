@@ -1,6 +1,6 @@
 /** An investigation without an incident: what a user, or the owner of a token, did. It is read-only. */
+
 import { Button, Form, PageSection } from '@patternfly/react-core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { PageHeading } from '@tokenctl/common/web/heading.tsx';
 import { Loaded, Loading } from '@tokenctl/common/web/states.tsx';
 import { PlainTable } from '@tokenctl/common/web/table.tsx';
@@ -8,7 +8,7 @@ import { countText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import type { LooseInvestigations } from '../../../console/case/investigations.ts';
-import { call, type Json, query, useAddress, useFacts, useRead } from '../api.ts';
+import { type Json, query, useAddress, useFacts, useRead } from '../api.ts';
 import { ProblemAlert } from '../begin.tsx';
 import { OwnCommand } from '../commands.tsx';
 import { type ChosenPlace, PlaceNote, usePlace } from '../controller.tsx';
@@ -19,12 +19,12 @@ import { ChainTree } from './case-tree.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
 import { localValue, Made, Reading } from './investigate-form.tsx';
 import { ITEM_COLUMNS, ItemDialog, StateLabel, StolenLabel } from './item-details.tsx';
+import { useInvestigate } from './use-investigate.ts';
 
 type Read = Json<LooseInvestigations>;
 
 /** The refresh interval while an investigation is in progress. */
 const AGAIN_MS = 2_000;
-const SOON_MS = 300;
 /** The default period of an investigation. */
 const WEEK_MS = 7 * 86_400_000;
 const MOST_ROWS = 200;
@@ -131,19 +131,7 @@ function BeginForm(props: {
 }): ReactNode {
   const { place, user, token, isUnderway, isFirst, problem } = props;
   const [since, setSince] = useState(() => localValue(new Date(Date.now() - WEEK_MS)));
-  const queries = useQueryClient();
-  const investigate = useMutation({
-    mutationFn: () =>
-      call('/api/investigations', {
-        body: {
-          place,
-          since: new Date(since).toISOString(),
-          ...(token === '' ? { user } : { token: Number(token) }),
-        },
-      }),
-    onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
-    onSettled: () => queries.invalidateQueries(),
-  });
+  const investigate = useInvestigate({ place });
   const isReady = !Number.isNaN(Date.parse(since));
   const isBusy = investigate.isPending || isUnderway;
   return (
@@ -151,7 +139,8 @@ function BeginForm(props: {
       className="narrow"
       onSubmit={(event) => {
         event.preventDefault();
-        if (isReady && !isBusy) investigate.mutate();
+        const asked = token === '' ? { user } : { token: Number(token) };
+        if (isReady && !isBusy) investigate.mutate({ since: new Date(since), asked });
       }}
     >
       <TextField

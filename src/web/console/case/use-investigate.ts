@@ -1,4 +1,4 @@
-/** Begins investigations of a case, from any place on the page. */
+/** Begins investigations, from any place on the page. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { call } from '../api.ts';
 
@@ -15,11 +15,12 @@ export interface Asked {
   readonly user?: string;
 }
 
-export function useInvestigate({ place, incident }: { readonly place: string; readonly incident: string }) {
+/** @param of.incident Undefined for an investigation without a case. */
+export function useInvestigate({ place, incident }: { place: string; incident?: string }) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: ({ since, asked }: { since: Date; asked: Asked }) =>
-      call('/api/case/investigation', {
+      call(incident === undefined ? '/api/investigations' : '/api/case/investigation', {
         body: { place, incident, since: since.toISOString(), ...asked },
       }),
     onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
