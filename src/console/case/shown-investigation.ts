@@ -168,10 +168,7 @@ function shownBefore({ madeAt, items, isWhole }: BeforeToken) {
   return { madeAt, isWhole, count: items.length, items: some };
 }
 
-function shownItem(
-  each: CaseItem,
-  { of, known: { ways, ownActs } }: { readonly of: Investigation; readonly known: Known },
-) {
+function shownItem(each: CaseItem, { of, known: { ways, ownActs } }: { of: Investigation; known: Known }) {
   const { item, fate, said, isStolen } = each;
   const { id, group, object, by, first, state, stateReason, risk, remedy } = item;
   const ending = endingOf(item, ways);

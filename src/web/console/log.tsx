@@ -152,13 +152,7 @@ function RunTable({ runs, onShow }: { runs: readonly Run[]; onShow: (run: string
 }
 
 /** How far the log is verified, and when; with a checkpoint to download, or to compare the log with. */
-function LogState({
-  read: { head, verification },
-  onVerified,
-}: {
-  readonly read: LogRead;
-  readonly onVerified: () => void;
-}): ReactNode {
+function LogState({ read: { head, verification }, onVerified }: { read: LogRead; onVerified: () => void }) {
   const verify = useMutation({
     mutationFn: (checkpoint: string | undefined) =>
       call<Verification>('/api/log/verification', { body: { checkpoint } }),
