@@ -2,6 +2,7 @@ import { countText } from '@tokenctl/common/web/times.tsx';
 import type { CaseRead as Answer } from '../../../console/case/cases.ts';
 import type { ShownInvestigation } from '../../../console/case/shown-investigation.ts';
 import { type Json, uncheckedIn } from '../api.ts';
+import type { Account } from '../begin.tsx';
 import type { ChosenPlace } from '../controller.tsx';
 
 export type CaseRead = Json<Answer>;
@@ -24,10 +25,7 @@ export type InvestigationRead = Json<ShownInvestigation>;
 export type Item = InvestigationRead['items'][number];
 
 /** The incident's reason and ticket, the default for everything done for it. */
-export function accountOf({ incident: { reason, ticket } }: Pick<CaseRead, 'incident'>): {
-  readonly reason: string;
-  readonly ticket: string;
-} {
+export function accountOf({ incident: { reason, ticket } }: Pick<CaseRead, 'incident'>): Account {
   return { reason: reason ?? '', ticket: ticket ?? '' };
 }
 

@@ -39,11 +39,8 @@ export function Limits({
 }
 
 /** Number of items found, and when; and their current states by marks and cleanings, each counted once. */
-export function FoundText({
-  found: { items, total, madeAt, notRead, became },
-}: {
-  readonly found: InvestigationRead;
-}): ReactNode {
+export function FoundText(props: { readonly found: InvestigationRead }): ReactNode {
+  const { items, total, madeAt, notRead, became } = props.found;
   const stolen = items.filter(({ isStolen }) => isStolen);
   return (
     <>
@@ -62,11 +59,8 @@ export function FoundText({
 }
 
 /** What the owner of a stolen token did before that token existed. */
-export function OwnersWork({
-  found: { beforeToken },
-}: {
-  readonly found: Pick<InvestigationRead, 'beforeToken'>;
-}): ReactNode {
+export function OwnersWork(props: { readonly found: Pick<InvestigationRead, 'beforeToken'> }): ReactNode {
+  const { beforeToken } = props.found;
   if (beforeToken === null) return null;
   const { madeAt, count, items, isWhole } = beforeToken;
   return (

@@ -43,11 +43,8 @@ export function EffectLabel({ incident }: { incident: Pick<Incident, 'holds' | '
 }
 
 /** The reason and ticket of a lockdown, labeled; empty without any. */
-export function WhyText({
-  incident: { reason, ticket },
-}: {
-  readonly incident: Pick<Incident, 'reason' | 'ticket'>;
-}): ReactNode {
+export function WhyText(props: { readonly incident: Pick<Incident, 'reason' | 'ticket'> }): ReactNode {
+  const { reason, ticket } = props.incident;
   return (
     <>
       {reason !== null && ` Reason: ${reason}.`}
