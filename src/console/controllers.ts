@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { byInstallation } from '../cli/multi-context/context-outcomes.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
 import { Answers } from './answers.ts';
-import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
 
 interface ControllerPlace {
@@ -10,20 +9,21 @@ interface ControllerPlace {
   /** How it reaches the controller; null if it did not answer, or not yet. */
   readonly via: 'database' | 'rest' | null;
   readonly address: string | null;
-  readonly problem: Problem | null;
   /** How long it has not answered, in seconds; null after an answer or a failure. */
   readonly waits: number | null;
 }
 
 /** One controller, with all contexts of the console that reach it. */
 export interface Controller {
-  /** Its installation id; null if the target states none, or did not answer. */
-  readonly installUuid: string | null;
   /** The context that sees and can do the most comes first. */
   readonly places: readonly ControllerPlace[];
 }
 
-type Known = Omit<Controller, 'places'> & ControllerPlace & { readonly rank: number };
+interface Known extends ControllerPlace {
+  /** The installation id; null if the target states none, or did not answer. */
+  readonly installUuid: string | null;
+  readonly rank: number;
+}
 
 /** How long a context's description is cached. */
 const KEPT_MS = 60_000;
@@ -47,7 +47,6 @@ export class Controllers {
     await this.#descriptions.soon(names);
     const known = names.map((context) => ({ ...this.#knownOf(context), context }));
     return byInstallation(known).map((group) => ({
-      installUuid: group[0]?.installUuid ?? null,
       places: group
         .toSorted((one, other) => other.rank - one.rank)
         .map(({ installUuid: _uuid, rank: _rank, context: _context, ...place }) => place),
@@ -58,7 +57,7 @@ export class Controllers {
   async of(place: string): Promise<Controller> {
     await this.#descriptions.whole(place).catch(() => undefined);
     const found = (await this.all()).find(({ places }) => places.some((each) => each.place === place));
-    return found ?? { installUuid: null, places: [] };
+    return found ?? { places: [] };
   }
 
   /** Queries all contexts again. */
@@ -67,18 +66,15 @@ export class Controllers {
   }
 
   #knownOf(place: string): Known {
-    const { value, error, waitsMs } = this.#descriptions.of(place);
+    const { value, waitsMs } = this.#descriptions.of(place);
     const common = { place, waits: waitsMs === null ? null : Math.floor(waitsMs / 1_000) };
-    if (value === undefined) {
-      const problem = error === undefined ? null : problemOf(error);
-      return { ...common, via: null, address: null, installUuid: null, rank: 0, problem };
-    }
+    if (value === undefined) return { ...common, via: null, address: null, installUuid: null, rank: 0 };
     const { address, installUuid, credential, visibility, standby } = value;
     const via = credential === 'database_role' ? 'database' : 'rest';
     // A standby changes nothing; a database ends and lists more than the REST API.
     const rank =
       (standby === undefined ? 4 : 0) + (via === 'database' ? 2 : 0) + (visibility.kind === 'all' ? 1 : 0);
-    return { ...common, via, address, installUuid, rank, problem: null };
+    return { ...common, via, address, installUuid, rank };
   }
 }
 

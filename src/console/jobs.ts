@@ -76,7 +76,7 @@ function partsOf(job: string): [string, string | undefined] {
 }
 
 function jobRow(
-  { name, settings, context, expression, schedule, next, last, problem }: JobState,
+  { name, settings, context, expression, schedule, last, problem }: JobState,
   { now, contexts }: { readonly now: Date; readonly contexts: readonly string[] },
 ) {
   const ticks: Date[] = [];
@@ -91,7 +91,6 @@ function jobRow(
     dryRun: settings.dryRun,
     schedule: expression,
     timeZone: settings.timeZone,
-    next,
     ticks,
     problem: problem?.message ?? null,
     last: last === null ? null : runRow(last),

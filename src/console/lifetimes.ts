@@ -17,7 +17,6 @@ export async function lifetimesOf(runtime: Runtime) {
   const [next] = open;
   const { context } = await runtime.description();
   return {
-    at: (await runtime.targetClock()).now(),
     open: open.length,
     overdue: open.filter(({ isOverdue }) => isOverdue).length,
     leases: open.slice(0, MAX_LISTED),

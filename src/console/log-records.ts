@@ -20,7 +20,6 @@ const MAX_SEARCHED = 2_000;
 interface Verification {
   /** RFC 3339: when it began. */
   readonly at: string;
-  readonly seconds: number;
   /** The verified log; null if it is broken. */
   readonly verified: VerifiedLog | null;
   /** What that does not show, as `log verify` says it; null if the log is broken. */
@@ -55,11 +54,7 @@ class Verifier {
 }
 
 async function verification(runtime: Runtime, checkpoint: string | undefined): Promise<Verification> {
-  const at = runtime.clock.now();
-  const ended = () => ({
-    at: at.toISOString(),
-    seconds: (runtime.clock.now().getTime() - at.getTime()) / 1000,
-  });
+  const at = runtime.clock.now().toISOString();
   try {
     const keys = checkpoint === undefined ? [] : await (await runtime.logKeys()).verifiers();
     const log = await runtime.auditLog();
@@ -68,11 +63,11 @@ async function verification(runtime: Runtime, checkpoint: string | undefined): P
       ...(checkpoint !== undefined && { checkpoint: { note: checkpoint, keys } }),
     });
     const unproved = plainText(unprovedText(verified.entries, verified.checkpoint?.size ?? null));
-    return { ...ended(), verified, unproved, problem: null };
+    return { at, verified, unproved, problem: null };
   } catch (error) {
     // A failed verification says nothing about the log.
     if (!(error instanceof TokenctlError) || error.code !== 'log_broken') throw error;
-    return { ...ended(), verified: null, unproved: null, problem: problemOf(error) };
+    return { at, verified: null, unproved: null, problem: problemOf(error) };
   }
 }
 
@@ -131,7 +126,7 @@ async function runOf(runtime: Runtime, run: string) {
   if (account === undefined) throw new TokenctlError('not_found', 'The audit log has no such run');
   const entries = await Array.fromAsync(listLog({ log, run, last: MAX_RUNS }));
   const facts = runFacts(account).facts.map(([name, value]) => ({ name, value }));
-  return { account, sentence: runSentence(account), facts, entries };
+  return { sentence: runSentence(account), facts, entries };
 }
 
 /** The matching runs, newest first, and how many were searched if that is limited. */

@@ -23,7 +23,7 @@ export type Overview = Awaited<ReturnType<typeof overviewOf>>;
 async function overviewOf(runtime: Runtime, place: string) {
   const target = await runtime.target();
   const found = await checkTarget({ target, clock: await runtime.targetClock() });
-  const { address, dialect, version: product, identity, credential, transport, ownToken, warnings } = found;
+  const { address, dialect, version: product, identity, credential, ownToken, warnings } = found;
   return {
     place,
     address,
@@ -31,10 +31,8 @@ async function overviewOf(runtime: Runtime, place: string) {
     product,
     identity,
     credential,
-    transport,
     ownToken,
     warnings,
-    visibility: found.visibility.kind,
     // For a standby, the warnings say it.
     incomplete: found.standby === undefined ? incompleteText(found) : null,
     /** Why this account may not lock down anyone, as far as known in advance; null if nothing is known. */
@@ -43,8 +41,6 @@ async function overviewOf(runtime: Runtime, place: string) {
     measureGaps: measureGapsOf(target, found),
     /** What a revocation in this context cannot do, by form member, with the reason. */
     revocationGaps: revocationGapsOf(target),
-    databaseContext: found.databaseContext ?? null,
-    capabilities: found.capabilities,
     ...(await settingsOf(runtime)),
     // Lines, as `settings external-tokens status` prints them.
     directories: (await watchingSources(runtime)).remarks,
@@ -260,8 +256,8 @@ function openOf({ incidents, unread }: IncidentList) {
   return {
     /** Whether only the audit log was read. */
     isUnread: unread !== null,
-    open: open.map(({ id, selection, holds, isOverdue, since, accessPaths }) => ({
-      ...{ id, selection, holds, isOverdue, since },
+    open: open.map(({ id, holds, isOverdue, accessPaths }) => ({
+      ...{ id, holds, isOverdue },
       /** Number of access paths that were not checked. */
       unchecked: accessPaths.filter(({ state }) => state === 'not_checked').length,
     })),

@@ -97,7 +97,7 @@ function serveTokens(app: FastifyInstance, parts: ConsoleParts): void {
     const page = await tokens.page(filterOf(filter, wanted), pageSchema.parse(query));
     if (filter.place !== undefined) return page;
     // Contexts that have not answered yet: their tokens are missing.
-    const waiting = best.flatMap(({ place, waits }) => (waits === null ? [] : waitingReading(place, waits)));
+    const waiting = best.flatMap(({ place, waits }) => (waits === null ? [] : waitingReading(place)));
     return { ...page, readings: [...page.readings, ...waiting] };
   });
   app.get('/api/trace', async ({ query }) => {

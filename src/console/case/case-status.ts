@@ -22,7 +22,6 @@ export interface LastCheck {
 export interface CaseStatus {
   readonly incident: Incidents['incidents'][number];
   readonly at: Date;
-  readonly address: string;
   readonly controller: CaseController;
   /** As in {@link Incidents}. */
   readonly stream: string | null;
@@ -46,7 +45,7 @@ export class CaseStatuses {
       if (incident === undefined) throw notFound(of.incident, address);
       this.#checks.set(`${incident.address} ${incident.id}`, { at, holds: incident.holds });
       const controller = await controllerOfCase(runtime, of);
-      return { incident, at, address, controller, stream, unread: null };
+      return { incident, at, controller, stream, unread: null };
     } catch (error) {
       if (!isUnread(error)) throw error;
       const controller = await recordedController(runtime, of);
@@ -68,7 +67,6 @@ export class CaseStatuses {
     return {
       incident: uncheckedIncident(incident, { address, at, problem }),
       at,
-      address,
       controller,
       stream: null,
       unread: { problem, last },

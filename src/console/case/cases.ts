@@ -63,7 +63,6 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
     const { place, incident } = caseQuery.parse(query);
     const controller = await controllers.of(place);
     return await places.work(place, async (runtime) => ({
-      controller,
       underway: underway.of(incident),
       ...(await caseOf(runtime, { id: incident, place, statuses, ways: waysOf(controller, place) })),
     }));
@@ -150,8 +149,6 @@ async function reportOf(
 }
 
 export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
-  /** All contexts of the console for this controller. */
-  readonly controller: Awaited<ReturnType<Controllers['of']>>;
   readonly underway: Underway;
 };
 
@@ -160,7 +157,7 @@ async function caseOf(
   { id, place, statuses, ways }: { id: string; place: string; statuses: CaseStatuses; ways: Ways },
 ) {
   const status = await statuses.read(runtime, { incident: id, place });
-  const { incident, at, address, controller: description, stream, unread } = status;
+  const { incident, at, controller: description, stream, unread } = status;
   const files = new CaseFiles(runtime.environment, id);
   const log = await runtime.auditLog();
   const { aheadMs } = description;
@@ -178,7 +175,7 @@ async function caseOf(
   const report = files.lastReport();
   const lastInvestigation = lastFile?.began.getTime() ?? 0;
   return {
-    ...{ incident, at, address },
+    ...{ incident, at },
     /** Why the incident is not compared with the controller now, and when it last was; null if it is. */
     stream,
     unread: unread && { ...unread, last: unread.last ?? checkOf(record) },

@@ -61,7 +61,7 @@ type Known = KnownItems & { readonly ways: Ways };
 /** An investigation in a list, with the number of findings. */
 export function summaryOf(
   investigation: Investigation,
-  { name, path, ways, ...known }: { readonly name: string; readonly path: string } & Known,
+  { name, path, ways, ...known }: { name: string; path: string } & Known,
 ) {
   const { madeAt, since, until, subject, items, target, stream } = investigation;
   const all = caseItems(investigation, known);
@@ -85,7 +85,6 @@ export function summaryOf(
     handedOver: count('handed_over'),
     legitimate: count('legitimate'),
     cleaned: count('cleaned'),
-    over: count('over'),
     /** The same in words. */
     became: fatesTexts(all, { remains: 'to decide', over: false }),
   };

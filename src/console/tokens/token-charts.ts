@@ -25,7 +25,6 @@ export function chartsOf(
     facets: {
       users: facet(found, ({ user }) => user?.username ?? null),
       applications: facet(found, ({ application }) => application?.name ?? null),
-      scopes: facet(found, ({ scope }) => scope),
     },
     expiry: expiryBars(forExpiry, now),
     /** Null if no context shows the last use. */

@@ -31,7 +31,6 @@ interface Reading {
   /** `cut`: there are more than are kept. */
   state: 'reading' | 'complete' | 'cut' | 'failed';
   problem: Problem | null;
-  seconds: number;
   /** How far the context's clock is ahead of this machine's, in milliseconds. */
   aheadMs: number;
   /** Why the tokens are incomplete; null if they are complete. */
@@ -45,9 +44,9 @@ interface Reading {
 export type TokenPage = Awaited<ReturnType<TokenTable['page']>>;
 
 /** A context that has not yet said which controller it is. */
-export function waitingReading(place: string, seconds: number): TokenPage['readings'][number] {
+export function waitingReading(place: string): TokenPage['readings'][number] {
   const at = new Date().toISOString();
-  return { place, at, state: 'reading', tokens: 0, problem: null, incomplete: null, seconds };
+  return { place, at, state: 'reading', tokens: 0, problem: null, incomplete: null };
 }
 
 interface Row extends ChartedToken {
@@ -85,7 +84,6 @@ export class TokenTable {
       tokens: [],
       state: 'reading',
       problem: null,
-      seconds: 0,
       aheadMs: 0,
       incomplete: null,
       selected: new Map(),
@@ -110,7 +108,7 @@ export class TokenTable {
         isExpired: token.expires <= this.#now([place]),
       })),
       ...counts,
-      readings: readings.map(({ place, began, state, tokens, problem, incomplete, seconds }) => ({
+      readings: readings.map(({ place, began, state, tokens, problem, incomplete }) => ({
         place,
         at: began.toISOString(),
         state,
@@ -118,7 +116,6 @@ export class TokenTable {
         problem,
         /** Why the account of the context does not see all tokens; null if it does. */
         incomplete,
-        seconds,
       })),
     };
   }
@@ -277,11 +274,9 @@ export class TokenTable {
 
   async #read(reading: Reading): Promise<void> {
     const { place, tokens } = reading;
-    const began = new Date();
-    reading.began = began;
+    reading.began = new Date();
     const done = (state: Reading['state']) => {
       reading.state = state;
-      reading.seconds = (Date.now() - began.getTime()) / 1000;
       reading.first.resolve();
     };
     try {
