@@ -100,7 +100,7 @@ function Stretch({
           </text>
         ))}
         {days.filter(isIn).map(({ x, y, level, day, tokens }) => (
-          <rect key={day} className={`level${level}`} x={x} y={y} width={daySize} height={daySize} rx="2">
+          <rect key={day} fill={`var(--level${level})`} x={x} y={y} width={daySize} height={daySize} rx="2">
             <title>{`${day}: ${numberText(tokens)}`}</title>
           </rect>
         ))}

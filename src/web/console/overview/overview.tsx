@@ -77,7 +77,7 @@ export function Overview(): ReactNode {
                     <ControllerTable states={ordered} />
                   </Suspense>
                 ) : (
-                  <div className="cards">
+                  <div className="stacked">
                     {ordered.map((state) => (
                       <ControllerCard key={state.read.place} state={state} isAlone={ordered.length === 1} />
                     ))}
