@@ -1,4 +1,5 @@
 /** Forms that the API validates: its messages appear below their fields. */
+
 import {
   ActionGroup,
   Alert,
@@ -8,8 +9,6 @@ import {
   FormGroup,
   FormHelperText,
   FormSection,
-  FormSelect,
-  FormSelectOption,
   HelperText,
   HelperTextItem,
   TextArea,
@@ -18,6 +17,7 @@ import {
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ApiError, type Page, problemText, withQuery } from './api.ts';
+import { Choice } from './choice.tsx';
 import {
   type FormField,
   type FormValues,
@@ -255,17 +255,21 @@ function Input(props: FieldProps & { readonly id: string; readonly described: st
     isRequired: isRequired(field, values),
     isDisabled,
     validated: problem === undefined ? ('default' as const) : ('error' as const),
-    onChange: (_event: unknown, next: string) => onChange(next),
+    onChange,
     'aria-describedby': described,
     ...(maxLength !== undefined && { maxLength }),
   };
-  // Read-only values must stay readable: a disabled field is too faint.
-  const text = isDisabled ? { ...shared, isDisabled: false, readOnlyVariant: 'default' as const } : shared;
+  const text = {
+    ...shared,
+    onChange: (_event: unknown, next: string) => onChange(next),
+    // Read-only values must stay readable: a disabled field is too faint.
+    ...(isDisabled && { isDisabled: false, readOnlyVariant: 'default' as const }),
+  };
   switch (kind) {
     case 'textarea':
       return <TextArea {...text} resizeOrientation="vertical" autoResize />;
     case 'select':
-      return <Options {...shared} choices={choices} />;
+      return <Choice {...shared} options={choices} />;
     case 'listed':
       return <Listed {...shared} field={field} values={values} />;
     case 'lookup':
@@ -281,25 +285,11 @@ function Input(props: FieldProps & { readonly id: string; readonly described: st
   }
 }
 
-interface InputProps {
-  readonly id: string;
-  readonly name: string;
-  readonly value: string;
-  readonly isRequired: boolean;
-  readonly isDisabled: boolean;
-  readonly validated: 'default' | 'error';
-  readonly onChange: (event: unknown, value: string) => void;
-  readonly 'aria-describedby': string;
-}
+type InputProps = Omit<Parameters<typeof Choice<string>>[0], 'options'>;
 
-function Options({ choices, ...input }: InputProps & { choices: readonly (readonly [string, string])[] }) {
-  return (
-    <FormSelect {...input}>
-      {choices.map(([value, label]) => (
-        <FormSelectOption key={value} value={value} label={label} />
-      ))}
-    </FormSelect>
-  );
+/** The choice of no value; none if a value is required, and there is one. */
+function noneOf({ isRequired, value }: InputProps): readonly [string, string][] {
+  return isRequired && value !== '' ? [] : [['', isRequired ? 'Choose …' : 'None']];
 }
 
 /** A choice of texts that the API lists, such as the playbooks of the chosen project. */
@@ -309,9 +299,7 @@ function Listed({ field, values, ...input }: InputProps & { field: FormField; va
   const listed = useApi<unknown>(path ?? '', { enabled: path !== null });
   const found = path === null || listed.data === undefined ? [] : read(listed.data);
   const texts = input.value === '' || found.includes(input.value) ? found : [input.value, ...found];
-  const none: [string, string][] =
-    input.isRequired && input.value !== '' ? [] : [['', input.isRequired ? 'Choose …' : 'None']];
-  return <Options {...input} choices={[...none, ...texts.map((text): [string, string] => [text, text])]} />;
+  return <Choice {...input} options={[...noneOf(input), ...texts]} />;
 }
 
 const MAX_OPTIONS = 200;
@@ -336,8 +324,6 @@ function Lookup({ field, ...input }: InputProps & { readonly field: FormField })
   const missing: [string, string][] = isMissing
     ? [[input.value, String(current.data?.[shows] ?? `ID ${input.value}`)]]
     : [];
-  const none: [string, string][] =
-    input.isRequired && input.value !== '' ? [] : [['', input.isRequired ? 'Choose …' : 'None']];
   const isLarge = (page.data?.count ?? 0) > MAX_OPTIONS || text !== '';
   return (
     <>
@@ -350,7 +336,7 @@ function Lookup({ field, ...input }: InputProps & { readonly field: FormField })
           onChange={(_event, value) => setText(value)}
         />
       )}
-      <Options {...input} choices={[...none, ...missing, ...found]} />
+      <Choice {...input} options={[...noneOf(input), ...missing, ...found]} />
     </>
   );
 }

@@ -45,13 +45,13 @@ export function inDays(days: number): string {
 
 /** A point in time in the viewer's time zone, with UTC as its tooltip; a given text without one. */
 export function Time(props: {
-  readonly value: string | null;
+  readonly value: string | null | undefined;
   readonly none?: string;
   /** For times whose order within a minute matters. */
   readonly withSeconds?: boolean;
 }): ReactNode {
   const { value, none = 'Never', withSeconds = false } = props;
-  if (value === null) return none;
+  if (value == null) return none;
   const at = new Date(value);
   if (Number.isNaN(at.getTime())) return value;
   return (

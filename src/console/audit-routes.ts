@@ -7,6 +7,7 @@ import { auditFlow } from '../cli/token-audit/audit-flow.ts';
 import { policySchema } from '../config/policy.ts';
 import type { Baseline } from '../domain/policy/judge.ts';
 import { ruleNames } from '../domain/policy/policy.ts';
+import { patternOf } from '../domain/selector.ts';
 import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
 import { baselineHeading, parseBaseline } from '../reports/report-file.ts';
 import { noScreen } from '../reports/tables/text.ts';
@@ -112,15 +113,11 @@ const exceptionQuery = z.strictObject({
 /** An exception in the form of the configuration: names match exactly. */
 function exceptionText({ rule, user, application, until, reason }: z.infer<typeof exceptionQuery>): string {
   const exception = {
-    ...(user !== undefined && { user: exactly(user) }),
-    ...(application !== undefined && { application: exactly(application) }),
+    ...(user !== undefined && { user: patternOf(user) }),
+    ...(application !== undefined && { application: patternOf(application) }),
     ...(until !== undefined && { until }),
     reason,
   };
   const policy = policySchema.parse({ [rule]: { exceptions: [exception] } });
   return stringify({ policy }, { defaultStringType: 'PLAIN', version: '1.1' });
-}
-
-function exactly(text: string): string {
-  return text.replaceAll(/[*?]/g, '\\$&');
 }

@@ -1,6 +1,6 @@
 /** The client of the console's HTTP interface: JSON, the cookie, and the key only of pages of this origin. */
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
-import { ApiError } from '@tokenctl/common/web/api.ts';
+import { ApiError, withQuery } from '@tokenctl/common/web/api.ts';
 import { useEffect, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import type { AuditsTogether } from '../../console/audits-together.ts';
@@ -124,16 +124,7 @@ export type Json<Value> = Value extends Date
     ? { readonly [Name in keyof Value]: Json<Value[Name]> }
     : Value;
 
-/** A query string; parameters without a value are omitted. */
-export function query(
-  path: string,
-  parameters: Readonly<Record<string, string | number | undefined>>,
-): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
-  return given.length === 0
-    ? path
-    : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
-}
+export const query = withQuery;
 
 /** The parameters of the page's URL, and a function that changes some; null or an empty value removes one. */
 export function useAddress(): readonly [

@@ -13,7 +13,7 @@ import {
 } from '@patternfly/react-core';
 import { WithCode } from '@tokenctl/common/web/code.tsx';
 import { withBreaks } from '@tokenctl/common/web/table.tsx';
-import { localText, numberText } from '@tokenctl/common/web/times.tsx';
+import { numberText, Time } from '@tokenctl/common/web/times.tsx';
 import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { Operation, Problem } from './api.ts';
@@ -116,20 +116,16 @@ export function Bar(props: {
   );
 }
 
-/** A point in time in the viewer's zone, with UTC as its tooltip. */
-export function When(props: {
-  readonly at: string | null | undefined;
-  readonly none?: string;
-  /** For times whose order within a minute matters. */
-  readonly withSeconds?: boolean;
-}): ReactNode {
-  const { at, none = 'never', withSeconds = false } = props;
-  if (at == null) return none;
-  return (
-    <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
-      {localText(new Date(at), withSeconds)}
-    </time>
-  );
+/** A point in time in the viewer's zone; by default "never" without one. */
+export function When({
+  at,
+  ...props
+}: {
+  at: string | null | undefined;
+  none?: string;
+  withSeconds?: boolean;
+}) {
+  return <Time none="never" {...props} value={at} />;
 }
 
 /** Excludes values of flags, which are meant to be typed, and quoted names. */
