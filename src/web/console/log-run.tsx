@@ -3,9 +3,6 @@
 import {
   Button,
   DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
   ExpandableSection,
   Modal,
   ModalBody,
@@ -18,7 +15,7 @@ import type { ReactNode } from 'react';
 import type { LogRun } from '../../console/log-records.ts';
 import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
-import { Failure, When, WithTimes } from './parts.tsx';
+import { Fact, Failure, When, WithTimes } from './parts.tsx';
 
 export function RunDialog({ run, onClose }: { run: string; onClose: () => void }): ReactNode {
   const read = useRead<Json<LogRun>>(query('/api/log/run', { run }));
@@ -34,12 +31,9 @@ export function RunDialog({ run, onClose }: { run: string; onClose: () => void }
               </p>
               <DescriptionList isHorizontal isCompact className="facts">
                 {facts.map(({ name, value }) => (
-                  <DescriptionListGroup key={name}>
-                    <DescriptionListTerm>{name}</DescriptionListTerm>
-                    <DescriptionListDescription>
-                      <WithTimes text={typeof value === 'string' ? value : value.join(', ')} withSeconds />
-                    </DescriptionListDescription>
-                  </DescriptionListGroup>
+                  <Fact key={name} term={name}>
+                    <WithTimes text={typeof value === 'string' ? value : value.join(', ')} withSeconds />
+                  </Fact>
                 ))}
               </DescriptionList>
               <Entries entries={entries} />

@@ -24,6 +24,7 @@ type LogRead = Json<Answer>;
 
 /** Prefixes of the names of operations. */
 const SUBJECTS = [
+  ['', 'About anything'],
   ['tokens', 'tokens'],
   ['incident', 'incidents'],
   ['users', 'users'],
@@ -35,12 +36,23 @@ const SUBJECTS = [
 ] as const;
 
 const PERIODS = [
+  ['', 'Any time'],
   ['1', 'the last day'],
   ['7', 'the last week'],
   ['30', 'the last 30 days'],
   ['365', 'the last year'],
 ] as const;
 const RUN_STATES = ['done', 'partly', 'refused', 'interrupted', 'unfinished', 'noted'] as const;
+const STATES = [
+  ['', 'Any state'],
+  ...RUN_STATES.map((state) => [state, outcomeText(state)] as const),
+] as const;
+/** The menus, by parameter of the URL. */
+const FILTERS = [
+  { name: 'about', label: 'About', options: SUBJECTS },
+  { name: 'state', label: 'State', options: STATES },
+  { name: 'days', label: 'Period', options: PERIODS },
+] as const;
 const DAY = 86_400_000;
 
 export function Log(): ReactNode {
@@ -73,33 +85,16 @@ export function Log(): ReactNode {
                 onChange={(text) => change({ text })}
               />
             </ToolbarItem>
-            <ToolbarItem>
-              <Choice
-                aria-label="About"
-                value={given('about')}
-                options={[['', 'About anything'], ...SUBJECTS]}
-                onChange={(about) => change({ about })}
-              />
-            </ToolbarItem>
-            <ToolbarItem>
-              <Choice
-                aria-label="State"
-                value={given('state')}
-                options={[
-                  ['', 'Any state'],
-                  ...RUN_STATES.map((state) => [state, outcomeText(state)] as const),
-                ]}
-                onChange={(state) => change({ state })}
-              />
-            </ToolbarItem>
-            <ToolbarItem>
-              <Choice
-                aria-label="Period"
-                value={given('days')}
-                options={[['', 'Any time'], ...PERIODS]}
-                onChange={(days) => change({ days })}
-              />
-            </ToolbarItem>
+            {FILTERS.map(({ name, label, options }) => (
+              <ToolbarItem key={name}>
+                <Choice
+                  aria-label={label}
+                  value={given(name)}
+                  options={options}
+                  onChange={(value) => change({ [name]: value })}
+                />
+              </ToolbarItem>
+            ))}
           </ToolbarContent>
         </Toolbar>
         <Loaded query={read}>
