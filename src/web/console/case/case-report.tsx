@@ -1,5 +1,5 @@
 import { Button, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { query, saved, send } from '../api.ts';
 import { Failure, When } from '../parts.tsx';
@@ -16,37 +16,26 @@ type Format = (typeof FORMATS)[number][0];
 /** Creates the report of a case and saves it. */
 export function useReport({ place, incident }: { readonly place: string; readonly incident: string }) {
   const queries = useQueryClient();
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<Error | null>(null);
-  const [made, setMade] = useState<string | null>(null);
-  const download = (format: Format) => {
-    const name = `${incident}.${format === 'markdown' ? 'md' : format}`;
-    setBusy(true);
-    setError(null);
-    setMade(null);
-    send(query('/api/case/report', { place, incident, format }))
-      .then((response) => saved(response, name))
-      .then(() => setMade(name))
-      .then(() => queries.invalidateQueries())
-      .catch(setError)
-      .finally(() => setBusy(false));
-  };
-  return { isBusy, error, made, download };
+  return useMutation({
+    mutationFn: async (format: Format) => {
+      const name = `${incident}.${format === 'markdown' ? 'md' : format}`;
+      await saved(await send(query('/api/case/report', { place, incident, format })), name);
+      return name;
+    },
+    onSuccess: () => queries.invalidateQueries(),
+  });
 }
 
 /** The result of a requested report. */
-export function SavedText({
-  report: { isBusy, made, error },
-}: {
-  readonly report: Omit<ReturnType<typeof useReport>, 'download'>;
-}): ReactNode {
+export function SavedText(props: { readonly report: ReturnType<typeof useReport> }): ReactNode {
+  const { isPending, data, error } = props.report;
   return (
     <>
       <p role="status">
-        {isBusy && 'Creating the report…'}
-        {!isBusy && made !== null && (
+        {isPending && 'Creating the report…'}
+        {data !== undefined && (
           <>
-            Saved as <strong>{made}</strong>, usually in “Downloads”.
+            Saved as <strong>{data}</strong>, usually in “Downloads”.
           </>
         )}
       </p>
@@ -81,9 +70,9 @@ export function ReportButtons({ read, place, isNext }: CaseProps & { readonly is
         </FormGroup>
         <Button
           variant={isNext ? 'primary' : 'secondary'}
-          onClick={() => made.download(format)}
-          isLoading={made.isBusy}
-          isDisabled={made.isBusy}
+          onClick={() => made.mutate(format)}
+          isLoading={made.isPending}
+          isDisabled={made.isPending}
         >
           Download the report
         </Button>

@@ -112,10 +112,10 @@ function AfterClosing({ place, incident }: CaseName): ReactNode {
   return (
     <>
       <Button
-        variant={report.made === null ? 'primary' : 'secondary'}
-        isLoading={report.isBusy}
-        isDisabled={report.isBusy}
-        onClick={() => report.download('html')}
+        variant={report.data === undefined ? 'primary' : 'secondary'}
+        isLoading={report.isPending}
+        isDisabled={report.isPending}
+        onClick={() => report.mutate('html')}
       >
         Download the report
       </Button>

@@ -1,5 +1,7 @@
 /** Plans the revocation of selected tokens, or of all that match a filter. */
+
 import { Button, Form, FormGroup, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
 import { Choice } from '@tokenctl/common/web/choice.tsx';
 import { numberText } from '@tokenctl/common/web/times.tsx';
 import { type ReactNode, useState } from 'react';
@@ -63,9 +65,6 @@ export function RevokeDialog(props: RevokeProps & { readonly onClose: () => void
   const [place, setPlace] = useState(meant[0] ?? '');
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
   const [choices, setChoices] = useState<Choices>({});
-  const [planned, setPlanned] = useState<(Ended & { readonly command: string }) | null>(null);
-  const [error, setError] = useState<Error | null>(null);
-  const [isBusy, setBusy] = useState(false);
   const [guards, setGuards] = useState(noGuards);
   const context = useRead<ContextRead>(query('/api/overview', { place }));
   const gaps = context.data?.revocationGaps ?? {};
@@ -81,13 +80,9 @@ export function RevokeDialog(props: RevokeProps & { readonly onClose: () => void
     ...Object.fromEntries(Object.entries(choices).filter(([name]) => gaps[name] === undefined)),
     ...guardsOf(guards),
   };
-  const plan = () => {
-    setBusy(true);
-    setError(null);
-    call<Ended & { command: string }>('/api/plans', { body: request })
-      .then(setPlanned, setError)
-      .finally(() => setBusy(false));
-  };
+  const plan = useMutation({
+    mutationFn: (body: object) => call<Ended & { readonly command: string }>('/api/plans', { body }),
+  });
   return (
     <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="revoke-title">
       <ModalHeader title="Revoke tokens" labelId="revoke-title" />
@@ -114,18 +109,18 @@ export function RevokeDialog(props: RevokeProps & { readonly onClose: () => void
             onSave={(planOut) => begin.mutate({ ...request, planOut }, { onSuccess: onClose })}
           />
         </Form>
-        <Failure error={error ?? begin.error} />
-        {planned !== null && (
+        <Failure error={plan.error ?? begin.error} />
+        {plan.data !== undefined && (
           <>
-            {planned.failure !== null && <ProblemAlert problem={planned.failure} />}
-            <Report ended={planned} label="Plan" />
-            <CommandLine command={planned.command} />
+            {plan.data.failure !== null && <ProblemAlert problem={plan.data.failure} />}
+            <Report ended={plan.data} label="Plan" />
+            <CommandLine command={plan.data.command} />
           </>
         )}
       </ModalBody>
       <ModalFooter>
         {readOnly ? (
-          <Button onClick={plan} isLoading={isBusy} isDisabled={isBusy}>
+          <Button onClick={() => plan.mutate(request)} isLoading={plan.isPending} isDisabled={plan.isPending}>
             Show the plan
           </Button>
         ) : (
