@@ -25,14 +25,7 @@ async function overviewOf(runtime: Runtime, place: string) {
   const found = await checkTarget({ target, clock: await runtime.targetClock() });
   const { address, dialect, version: product, identity, credential, ownToken, warnings } = found;
   return {
-    place,
-    address,
-    dialect,
-    product,
-    identity,
-    credential,
-    ownToken,
-    warnings,
+    ...{ place, address, dialect, product, identity, credential, ownToken, warnings },
     // For a standby, the warnings say it.
     incomplete: found.standby === undefined ? incompleteText(found) : null,
     /** Why this account may not lock down anyone, as far as known in advance; null if nothing is known. */

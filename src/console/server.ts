@@ -45,7 +45,7 @@ export interface BuiltConsole {
 
 /** Builds the console's server without listening. */
 export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsole> {
-  const { places, readOnly, version, root, host, access, onActivity = () => undefined, onRoute } = options;
+  const { places, readOnly, host, access, onActivity = () => undefined, onRoute } = options;
   const app = Fastify({
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: true,
@@ -64,17 +64,8 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
   servePage(app);
   const operations = new Operations(places);
   const [audits, controllers] = [new Audits(places), new Controllers(places)];
-  serveConsole(app, {
-    places,
-    operations,
-    tokens: new TokenTable(places),
-    audits,
-    controllers,
-    fleet: new Fleet({ places, controllers, audits }),
-    readOnly,
-    version,
-    root,
-  });
+  const fleet = new Fleet({ places, controllers, audits });
+  serveConsole(app, { ...options, operations, tokens: new TokenTable(places), audits, controllers, fleet });
   return { app, operations };
 }
 
@@ -188,7 +179,7 @@ export interface ConsoleRequest extends PlacesOptions, Pick<ConsoleOptions, 'rea
  * @throws TokenctlError `configuration`, `not_found`; `usage` if the port is in use.
  */
 export async function runConsole(request: ConsoleRequest): Promise<void> {
-  const { flags, allContexts, environment, version, root, notify, readOnly } = request;
+  const { environment, notify } = request;
   const { now, checkEveryMs } = request.idleClock ?? {
     now: () => performance.now(),
     checkEveryMs: CHECK_IDLE_MS,
@@ -196,7 +187,7 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
   await tryListening({ host: HOST, port: request.port }).catch((cause: unknown) => {
     throw listenFailure(request.port, cause);
   });
-  const places = await openPlaces({ flags, allContexts, environment, version });
+  const places = await openPlaces(request);
   const access = new ConsoleAccess(() => performance.now());
   const { signal, release } = catchSignals(() =>
     notify('Stopping: a change in progress is finished and recorded first.'),
@@ -204,10 +195,8 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
   let host = '';
   let active = now();
   const { app, operations } = await buildConsole({
+    ...request,
     places,
-    readOnly,
-    version,
-    root,
     access,
     host: () => host,
     onActivity: () => {

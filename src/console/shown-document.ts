@@ -58,12 +58,7 @@ function shownPart(part: Part): ShownPart {
     case 'heading':
       return { ...part, text: value(part.text) };
     case 'lines':
-      return {
-        kind: 'lines',
-        lines: nested(part.lines),
-        strong: part.strong === true,
-        fold: titleOf(part.fold),
-      };
+      return { ...part, lines: nested(part.lines), strong: part.strong === true, fold: titleOf(part.fold) };
     case 'picture':
       return { kind: 'lines', lines: nested(part.lines), strong: false, fold: null };
     case 'facts':
@@ -123,15 +118,8 @@ type Nested = ReturnType<typeof shownLine> & { readonly under: Nested[] };
 function shownLine(line: Exclude<Line, string>): Omit<ShownLine, 'under'> & { readonly depth: number } {
   if ('columns' in line) {
     const cells = line.columns.map((cell) => value(plainText({ columns: [cell] })));
-    return {
-      text: '',
-      commands: [],
-      number: null,
-      mark: null,
-      tone: null,
-      cells,
-      depth: Math.max(1, line.depth ?? 0),
-    };
+    const none = { text: '', commands: [], number: null, mark: null, tone: null };
+    return { ...none, cells, depth: Math.max(1, line.depth ?? 0) };
   }
   const { text, commands = [], mark, number = null, inConsole, depth = mark === undefined ? 0 : 1 } = line;
   return {

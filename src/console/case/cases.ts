@@ -16,7 +16,7 @@ import { account, incidentId, placeQuery } from '../command-line.ts';
 import type { Controllers } from '../controllers.ts';
 import { endedOf } from '../operations.ts';
 import type { Places } from '../places.ts';
-import { controllerOfCase } from './case-controller.ts';
+import { type CaseOf, controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 import { CaseStatuses, type LastCheck } from './case-status.ts';
 import { caseUsers } from './case-users.ts';
@@ -28,12 +28,12 @@ import { MAX_ITEMS, shownInvestigation, summaryOf, type Ways, waysOf } from './s
 
 const caseQuery = placeQuery.extend({ incident: incidentId });
 const formats = {
-  html: 'text/html',
-  json: 'application/json',
-  markdown: 'text/markdown',
-  svg: 'image/svg+xml',
-};
-const extensions = { html: 'html', json: 'json', markdown: 'md', svg: 'svg' } as const;
+  html: ['text/html', 'html'],
+  json: ['application/json', 'json'],
+  markdown: ['text/markdown', 'md'],
+  svg: ['image/svg+xml', 'svg'],
+} as const;
+type Format = keyof typeof formats;
 const caseInvestigation = investigateRequest.extend({
   incident: incidentId,
   token: z.number().int().positive().optional(),
@@ -107,31 +107,23 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
   });
   app.get('/api/case/report', async ({ query }, reply) => {
     const { place, incident, format } = caseQuery
-      .extend({ format: z.enum(['html', 'json', 'markdown', 'svg']) })
+      .extend({ format: z.enum(Object.keys(formats) as Format[]) })
       .parse(query);
     const text = await places.work(place, (runtime) =>
       reportOf(runtime, { place, incident, format, version, statuses }),
     );
-    new CaseFiles(places.environment, incident).keepReport(text, {
-      extension: extensions[format],
-      now: new Date(),
-    });
+    const [type, extension] = formats[format];
+    new CaseFiles(places.environment, incident).keepReport(text, { extension, now: new Date() });
     return reply
-      .type(`${formats[format]}; charset=utf-8`)
-      .header('Content-Disposition', `attachment; filename="${incident}.${extensions[format]}"`)
+      .type(`${type}; charset=utf-8`)
+      .header('Content-Disposition', `attachment; filename="${incident}.${extension}"`)
       .send(text);
   });
 }
 
 async function reportOf(
   runtime: Runtime,
-  given: {
-    readonly place: string;
-    readonly incident: string;
-    readonly format: 'html' | 'json' | 'markdown' | 'svg';
-    readonly version: string;
-    readonly statuses: CaseStatuses;
-  },
+  given: CaseOf & { readonly format: Format; readonly version: string; readonly statuses: CaseStatuses },
 ): Promise<string> {
   const { incident, format, version, statuses } = given;
   const files = new CaseFiles(runtime.environment, incident);
