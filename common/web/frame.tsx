@@ -173,13 +173,9 @@ export function ThemeButton(): ReactNode {
   );
 }
 
-function Sidebar({
-  navigation,
-  sidebar: { isOpen, isAbove, closeAbove },
-}: {
-  navigation: Navigation;
-  sidebar: SidebarState;
-}): ReactNode {
+function Sidebar(props: { navigation: Navigation; sidebar: SidebarState }): ReactNode {
+  const { navigation } = props;
+  const { isOpen, isAbove, closeAbove } = props.sidebar;
   const state = isOpen ? (isAbove ? ' pf-m-expanded' : '') : ' pf-m-collapsed';
   return (
     <div id={SIDEBAR} className={`pf-v6-c-page__sidebar${state}`} inert={!isOpen}>

@@ -12,13 +12,9 @@ export interface Notice {
 const SHOWN_MS = 8_000;
 
 /** A message with a button to close it. A success message closes automatically. */
-export function ShownNotice({
-  notice: { id, text, variant },
-  onClose,
-}: {
-  notice: Notice;
-  onClose: (id: number) => void;
-}): ReactNode {
+export function ShownNotice(props: { notice: Notice; onClose: (id: number) => void }): ReactNode {
+  const { onClose } = props;
+  const { id, text, variant } = props.notice;
   return (
     <Alert
       component="p"

@@ -224,19 +224,15 @@ function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode
 }
 
 /** The members of a group. Users who may change the group can add and remove them. */
-function Members<T extends Resource>({
-  group,
-  relation,
-  kind: { noun, path: page, api },
-  choices,
-  columns,
-}: {
+function Members<T extends Resource>(props: {
   readonly group: OfInventory;
   readonly relation: 'hosts' | 'children';
   readonly kind: ResourceKind<T>;
   readonly choices: string;
   readonly columns: readonly Column<T>[];
 }): ReactNode {
+  const { group, relation, choices, columns } = props;
+  const { noun, path: page, api } = props.kind;
   const path = `/api/v2/groups/${group.id}/${relation}/`;
   const isEditable = mayEdit(group);
   return (

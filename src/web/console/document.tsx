@@ -12,16 +12,14 @@ import { Bars, Fact, Said, WithTimes } from './parts.tsx';
 const MOST_LINES = 200;
 
 /** The output of a command: laid out, or verbatim. */
-export function Report({
-  ended: { document, text },
-  label,
-  children,
-}: {
+export function Report(props: {
   readonly ended: Pick<Ended, 'document' | 'text'>;
   readonly label: string;
   /** Shown below the outcome, which is the first part. */
   readonly children?: ReactNode;
 }): ReactNode {
+  const { label, children } = props;
+  const { document, text } = props.ended;
   return document === null ? (
     <Printed text={text} label={label} />
   ) : (

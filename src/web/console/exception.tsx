@@ -21,13 +21,9 @@ import { Failure } from './parts.tsx';
 export type RuleRead = Json<AuditsTogether>['rules'][number];
 
 /** Formats an exception of the policy, to copy into the configuration, which the console does not write. */
-export function ExceptionDialog({
-  read: { rule, owners, applications, exceptions, count },
-  onClose,
-}: {
-  readonly read: RuleRead;
-  readonly onClose: () => void;
-}): ReactNode {
+export function ExceptionDialog(props: { readonly read: RuleRead; readonly onClose: () => void }): ReactNode {
+  const { onClose } = props;
+  const { rule, owners, applications, exceptions, count } = props.read;
   const [about, setAbout] = useState('');
   const [reason, setReason] = useState('');
   const [until, setUntil] = useState('');

@@ -17,15 +17,13 @@ export function Subject(
   return <SinceField since={draft.since} made={theft.made} onChange={(since) => set({ since })} />;
 }
 
-function WhoFields({
-  place,
-  draft: { scope, names, provider },
-  set,
-}: {
+function WhoFields(props: {
   readonly place: string;
   readonly draft: Draft;
   readonly set: (some: Partial<Draft>) => void;
 }): ReactNode {
+  const { place, set } = props;
+  const { scope, names, provider } = props.draft;
   return (
     <div className="pair">
       <FormGroup label="Who" fieldId="scope">

@@ -12,12 +12,7 @@ import { Failure, Message } from '../parts.tsx';
 import type { usePlan } from './lockdown-draft.ts';
 
 /** The plan of the current input, as far as it is read. */
-export function PlanView({
-  place,
-  planned: { isFetching, error, data },
-  isShort,
-  children,
-}: {
+export function PlanView(props: {
   readonly place: string;
   readonly planned: ReturnType<typeof usePlan>;
   /** Whether it is folded to a line: before anything is done, all of it is shown for confirmation. */
@@ -25,6 +20,8 @@ export function PlanView({
   /** Shown below it. */
   readonly children: ReactNode;
 }): ReactNode {
+  const { place, isShort, children } = props;
+  const { isFetching, error, data } = props.planned;
   const plan = planOf(data);
   return (
     <>

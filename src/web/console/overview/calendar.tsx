@@ -77,13 +77,9 @@ function stretchesOf({ days, width }: CalendarPicture, most: number): readonly W
   return stretches;
 }
 
-function Stretch({
-  picture: { height, daySize, days, labels },
-  stretch: { from, to, width, shift },
-}: {
-  readonly picture: CalendarPicture;
-  readonly stretch: WeekStretch;
-}): ReactNode {
+function Stretch(props: { readonly picture: CalendarPicture; readonly stretch: WeekStretch }): ReactNode {
+  const { height, daySize, days, labels } = props.picture;
+  const { from, to, width, shift } = props.stretch;
   const isIn = ({ x }: { readonly x: number }) => from <= x && x < to;
   const weekdays = labels.filter(({ x }) => x === 0);
   return (

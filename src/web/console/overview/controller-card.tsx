@@ -42,15 +42,13 @@ function roleText({ identity, credential }: ContextRead): string {
   return identity.isSystemAuditor ? 'system auditor' : 'user';
 }
 
-function ControllerFacts({
-  value,
-  state: { read, sweep },
-  isAlone,
-}: {
+function ControllerFacts(props: {
   readonly value: ContextRead;
   readonly state: ControllerState;
   readonly isAlone: boolean;
 }): ReactNode {
+  const { value, isAlone } = props;
+  const { read, sweep } = props.state;
   const { others, audit, incidents } = read;
   const { address, dialect, product, identity, warnings, ownToken, incomplete } = value;
   const role = roleText(value);
