@@ -52,11 +52,8 @@ export const filterSchema = z.object({
 export type TokenFilter = ReturnType<typeof filterOf>;
 
 export function filterOf(query: z.infer<typeof filterSchema>, places: readonly string[]) {
-  const { user, organization, team, application, description, finding, place: _place, ...rest } = query;
-  return {
-    ...{ ...rest, places, users: user, organizations: organization, teams: team },
-    ...{ applications: application, descriptions: description, findings: finding },
-  };
+  const { place: _place, ...rest } = query;
+  return { ...rest, places };
 }
 
 /** A part of the filtered tokens, from a query. */
@@ -79,7 +76,7 @@ export function matcher(
   filter: TokenFilter,
   { now, laterMs }: { readonly now: Date; readonly laterMs: number },
 ): (token: Token) => boolean {
-  const { users, applications, use } = filter;
+  const { user: users, application: applications, use } = filter;
   const chosen = (at: Date | undefined) => at && new Date(at.getTime() + laterMs);
   const [usedSince, usedBefore] = [chosen(filter.usedSince), chosen(filter.usedBefore)];
   const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
@@ -105,10 +102,11 @@ export function matcher(
 
 /** The criteria of a filter that the command has flags for; several may be about one column. */
 function criteriaOf(filter: TokenFilter, now: Date): TokenCriteria[] {
-  const { scope, descriptions, createdSince, createdBefore, expiry, expiresWithin, use, unusedFor } = filter;
+  const { scope, createdSince, createdBefore, expiry, expiresWithin, use, unusedFor } = filter;
   const inDays = (days: number) => new Date(now.getTime() + days * DAY);
   return [
-    { scope, descriptions, createdSince, createdBefore, neverUsed: use === 'never' || undefined },
+    { scope, descriptions: filter.description, createdSince, createdBefore },
+    { neverUsed: use === 'never' || undefined },
     { expiredAt: expiry === 'expired' ? now : undefined },
     { expiresAfter: expiry === 'live' ? now : expiry === 'never' ? inDays(NEVER_DAYS) : undefined },
     expiresWithin === undefined ? {} : { expiresAfter: now, expiredAt: inDays(expiresWithin) },
@@ -127,19 +125,14 @@ function hasText({ id, user, application, description }: Token, text: string): b
 
 /** A filter as equivalent flags; null if it has a criterion without a flag. */
 export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
-  const { places: _, users, applications, scope, expiry, expiresWithin, use, unusedFor, ...rest } = filter;
-  const { organizations, teams, descriptions, createdSince, createdBefore, findings, ...more } = rest;
+  const { places: _, user, organization, team, application, scope, description, finding, ...rest } = filter;
+  const { expiry, expiresWithin, use, unusedFor, createdSince, createdBefore, ...more } = rest;
   const isMore = Object.values(more).some((value) => value !== undefined && value !== false && value !== '');
   // The command accepts only one flag about the expiry.
   const isBoth = expiry !== undefined && expiresWithin !== undefined;
   if (isMore || isBoth || use === 'used' || expiry === 'live') return null;
   const typed: Typed = {
-    user: users,
-    organization: organizations,
-    team: teams,
-    application: applications,
-    scope,
-    description: descriptions,
+    ...{ user, organization, team, application, scope, description },
     expired: expiry === 'expired',
     'never-expires': expiry === 'never',
     'expires-within': daysText(expiresWithin),
@@ -147,7 +140,7 @@ export function flagsOf(filter: TokenFilter): { readonly typed: Typed } | null {
     'unused-for': daysText(unusedFor),
     'created-after': createdSince?.toISOString(),
     'created-before': createdBefore?.toISOString(),
-    finding: findings,
+    finding,
   };
   const isAll = Object.values(typed).every((value) => value === undefined || value === false);
   return { typed: isAll ? { all: true } : typed };

@@ -226,7 +226,7 @@ export class TokenTable {
   }
 
   /** A predicate by findings, from an audit by the configured policy; none without the criterion. */
-  async #findingsIn(reading: Reading, { findings: finding }: TokenFilter) {
+  async #findingsIn(reading: Reading, { finding }: TokenFilter) {
     if (finding === undefined) return [];
     const found = await this.#idsBy(reading, `finding ${finding.join(' ')}`, async (runtime) => {
       const { tokens } = await selectTokens(runtime, { all: true }, { finding });
@@ -236,10 +236,10 @@ export class TokenTable {
   }
 
   /** A predicate by the owner's organizations and teams; none without these criteria. */
-  async #groupsIn(reading: Reading, { organizations, teams }: TokenFilter) {
+  async #groupsIn(reading: Reading, { organization, team }: TokenFilter) {
     const selection = {
-      ...(organizations && { organizations: organizations.map((pattern) => ({ pattern })) }),
-      ...(teams && { teams: teams.map((pattern) => ({ pattern })) }),
+      ...(organization && { organizations: organization.map((pattern) => ({ pattern })) }),
+      ...(team && { teams: team.map((pattern) => ({ pattern })) }),
     };
     if (!isByGroup(selection)) return [];
     const found = await this.#idsBy(reading, JSON.stringify(selection), async (runtime) =>
