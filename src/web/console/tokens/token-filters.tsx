@@ -72,7 +72,7 @@ const LAST_USES = [
   ['days365', 'Not used for a year'],
 ] as const;
 
-interface FiltersProps {
+export interface FiltersProps {
   readonly filter: Readonly<Record<string, string>>;
   readonly onChange: Change;
 }

@@ -10,7 +10,7 @@ import { call, patternOf, query, useAddress, useFacts, useGradually, useRead } f
 import { Bars, NotInList, OneMessage, When } from '../parts.tsx';
 import { Histogram } from './charts.tsx';
 import { RevokeButton, RevokeDialog } from './revoke.tsx';
-import { type Change, Filters, filterIn, NoTokens, OwnerFilters } from './token-filters.tsx';
+import { Filters, type FiltersProps, filterIn, NoTokens, OwnerFilters } from './token-filters.tsx';
 import { type Bar, CHUNK, keyOf, LockdownLink, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
 /** A selected row, and when its context was read: a change or another reading of it deselects the row. */
@@ -116,20 +116,8 @@ export function Tokens(): ReactNode {
               }}
             />
             <UseChart bars={data.lastUse} filter={filter} onChange={change} />
-            <FacetBars
-              title="Owner"
-              name="user"
-              facet={data.facets.users}
-              filter={filter}
-              onChange={change}
-            />
-            <FacetBars
-              title="Application"
-              name="application"
-              facet={data.facets.applications}
-              filter={filter}
-              onChange={change}
-            />
+            <FacetBars name="user" facets={data.facets} filter={filter} onChange={change} />
+            <FacetBars name="application" facets={data.facets} filter={filter} onChange={change} />
           </div>
         )}
         <OwnerSources filter={filter} />
@@ -253,11 +241,7 @@ function chosenIn(
 }
 
 /** The last use, with selectable bars over time, and tokens that were never used. */
-function UseChart(props: {
-  readonly bars: readonly Bar[] | null;
-  readonly filter: Readonly<Record<string, string>>;
-  readonly onChange: Change;
-}): ReactNode {
+function UseChart(props: FiltersProps & { readonly bars: readonly Bar[] | null }): ReactNode {
   const { filter, onChange } = props;
   if (props.bars === null) return null;
   const bars = props.bars.filter(({ count }) => count > 0);
@@ -347,18 +331,15 @@ function Readings({ data }: { readonly data: TokenPage }): ReactNode {
   );
 }
 
-function FacetBars(props: {
-  readonly title: string;
-  readonly name: 'user' | 'application';
-  readonly facet: TokenPage['facets']['users'];
-  readonly filter: Readonly<Record<string, string>>;
-  readonly onChange: Change;
-}): ReactNode {
-  const { title, name, facet, filter, onChange } = props;
+function FacetBars(
+  props: FiltersProps & { readonly name: 'user' | 'application'; readonly facets: TokenPage['facets'] },
+): ReactNode {
+  const { name, facets, filter, onChange } = props;
+  const facet = facets[`${name}s`];
   const none = name === 'user' ? '(no owner)' : '(personal)';
   return (
     <Bars
-      title={title}
+      title={name === 'user' ? 'Owner' : 'Application'}
       unit="tokens"
       bars={facet.slice(0, 8).map((each) => ({
         label: each.name ?? none,
