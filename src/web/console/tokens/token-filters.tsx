@@ -16,7 +16,7 @@ import { query, useAudit } from '../api.ts';
 import { TextSearch } from '../commands.tsx';
 
 /** Changes parameters of the URL. */
-export type Change = (changes: Readonly<Record<string, string | null>>) => void;
+type Change = (changes: Readonly<Record<string, string | null>>) => void;
 
 /** The criteria in the URL, with their labels; its other parameters are the page's order and selection. */
 const NAMES: Readonly<Record<string, string>> = {
