@@ -13,46 +13,45 @@ import { ContextFilter } from './controller.tsx';
 import { Overview } from './overview/overview.tsx';
 import { LinkedLabel, Message, When } from './parts.tsx';
 
+const loadOperation = () => import('./operation.tsx');
+const OperationDialog = lazy(async () => ({ default: (await loadOperation()).OperationDialog }));
+
 /** Loads the code that the first view does not need. */
-const loads: (() => Promise<unknown>)[] = [];
+const loads: (() => Promise<unknown>)[] = [loadOperation];
 
-/** A component by the name of its export, loaded when it is first shown. */
-function part<Props, Name extends string>(
-  load: () => Promise<Readonly<Record<Name, ComponentType<Props>>>>,
-  name: Name,
-) {
+/** A page by the name of its export, loaded when it is first shown; always the same element. */
+function page<Name extends string>(load: () => Promise<Readonly<Record<Name, ComponentType>>>, name: Name) {
   loads.push(load);
-  return lazy(async () => ({ default: (await load())[name] }));
+  const Page = lazy(async (): Promise<{ default: ComponentType }> => ({ default: (await load())[name] }));
+  return <Page />;
 }
-
-const OperationDialog = part(() => import('./operation.tsx'), 'OperationDialog');
 
 /** When to load the rest of the code: pages then still open, and report it, after the console has stopped. */
 const LOAD_REST_MS = 1_000;
 
 const PAGES = [
-  { path: '/', title: 'Overview', Page: Overview },
-  { path: '/tokens', title: 'Tokens', Page: part(() => import('./tokens/tokens.tsx'), 'Tokens') },
+  { path: '/', title: 'Overview', page: <Overview /> },
+  { path: '/tokens', title: 'Tokens', page: page(() => import('./tokens/tokens.tsx'), 'Tokens') },
   {
     path: '/incidents',
     title: 'Incidents',
-    Page: part(() => import('./case/incidents.tsx'), 'Incidents'),
+    page: page(() => import('./case/incidents.tsx'), 'Incidents'),
     others: ['/theft', '/case', '/investigation'],
   },
-  { path: '/audit', title: 'Audit', Page: part(() => import('./audit.tsx'), 'Audit') },
-  { path: '/lifetimes', title: 'Token lifetimes', Page: part(() => import('./lifetimes.tsx'), 'Lifetimes') },
-  { path: '/operations', title: 'Changes', Page: part(() => import('./log.tsx'), 'Operations') },
-  { path: '/plans', title: 'Saved plans', Page: part(() => import('./saved-plans.tsx'), 'SavedPlans') },
-  { path: '/log', title: 'Audit log', Page: part(() => import('./log.tsx'), 'Log') },
-  { path: '/jobs', title: 'Jobs', Page: part(() => import('./jobs.tsx'), 'Jobs') },
+  { path: '/audit', title: 'Audit', page: page(() => import('./audit.tsx'), 'Audit') },
+  { path: '/lifetimes', title: 'Token lifetimes', page: page(() => import('./lifetimes.tsx'), 'Lifetimes') },
+  { path: '/operations', title: 'Changes', page: page(() => import('./log.tsx'), 'Operations') },
+  { path: '/plans', title: 'Saved plans', page: page(() => import('./saved-plans.tsx'), 'SavedPlans') },
+  { path: '/log', title: 'Audit log', page: page(() => import('./log.tsx'), 'Log') },
+  { path: '/jobs', title: 'Jobs', page: page(() => import('./jobs.tsx'), 'Jobs') },
 ];
 
 /** The pages that are not in the navigation. */
 const OTHER_PAGES = [
-  { path: '/theft', Page: part(() => import('./theft/theft.tsx'), 'TheftPage') },
-  { path: '/case', Page: part(() => import('./case/case.tsx'), 'Case') },
-  { path: '/investigation', Page: part(() => import('./case/investigation.tsx'), 'InvestigationPage') },
-  { path: '/help', Page: part(() => import('./help.tsx'), 'Help') },
+  { path: '/theft', page: page(() => import('./theft/theft.tsx'), 'TheftPage') },
+  { path: '/case', page: page(() => import('./case/case.tsx'), 'Case') },
+  { path: '/investigation', page: page(() => import('./case/investigation.tsx'), 'InvestigationPage') },
+  { path: '/help', page: page(() => import('./help.tsx'), 'Help') },
 ];
 
 /** The pages about all contexts, or about the chosen one. */
@@ -109,8 +108,8 @@ export function ConsoleFrame(): ReactNode {
       >
         <LostConnection />
         <Routes>
-          {[...PAGES, ...OTHER_PAGES].map(({ path, Page }) => (
-            <Route key={path} path={path} element={<Page />} />
+          {[...PAGES, ...OTHER_PAGES].map((route) => (
+            <Route key={route.path} path={route.path} element={route.page} />
           ))}
           <Route path="*" element={<UnknownPage />} />
         </Routes>
