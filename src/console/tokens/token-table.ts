@@ -98,6 +98,16 @@ export class TokenTable {
   async page(filter: TokenFilter, { offset, limit, ...order }: Page) {
     const readings = filter.places.map((place) => this.reading(place));
     await firstOf(readings);
+    // As it was when the rows were selected: a reading that ends meanwhile has more of them.
+    const asOf = readings.map(({ place, began, state, tokens, problem, incomplete }) => ({
+      place,
+      at: began.toISOString(),
+      state,
+      tokens: tokens.length,
+      problem,
+      /** Why the account of the context does not see all tokens; null if it does. */
+      incomplete,
+    }));
     const { found, counts } = await this.#view(filter, order);
     return {
       total: found.length,
@@ -108,15 +118,7 @@ export class TokenTable {
         isExpired: token.expires <= this.#now([place]),
       })),
       ...counts,
-      readings: readings.map(({ place, began, state, tokens, problem, incomplete }) => ({
-        place,
-        at: began.toISOString(),
-        state,
-        tokens: tokens.length,
-        problem,
-        /** Why the account of the context does not see all tokens; null if it does. */
-        incomplete,
-      })),
+      readings: asOf,
     };
   }
 

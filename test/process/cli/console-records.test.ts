@@ -7,6 +7,8 @@ import { chartsOf } from '../../../src/console/tokens/token-charts.ts';
 import { filterOf, filterSchema, pageSchema } from '../../../src/console/tokens/token-filter.ts';
 import { TokenTable } from '../../../src/console/tokens/token-table.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
+import type { Selector } from '../../../src/domain/selector.ts';
+import type { Token } from '../../../src/domain/token.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
 import { openLedgerTables } from '../../../src/scheduler/ledger/ledger.ts';
 import { consoleOf, type TestConsole } from '../../support/console.ts';
@@ -271,30 +273,63 @@ it('reads two contexts at a time, the others in their order, after a failure as 
   await Promise.all([all[0], all[2], all[3]]);
 });
 
+/** A table of contexts with these tokens. */
+function tableOf(tokens: (place: string, selector: Selector) => AsyncIterable<Token>) {
+  const runtime = (place: string) =>
+    ({
+      target: () => Promise.resolve({ tokens: (selector: Selector) => tokens(place, selector) }),
+      description: () => Promise.resolve({ visibility: { kind: 'all' }, missingRights: [] }),
+      targetClock: () => Promise.resolve({ now: () => now }),
+      clock: { now: () => now },
+    }) as unknown as Runtime;
+  const places = { work: (place: string, work: (runtime: Runtime) => unknown) => work(runtime(place)) };
+  const table = new TokenTable(places as unknown as Places);
+  return (filter: object, ...from: string[]) =>
+    table.page(filterOf(filterSchema.parse(filter), from), pageSchema.parse({ limit: '100' }));
+}
+
+const hundred = () => Array.from({ length: 100 }, (_, index) => token({ id: index + 1 }));
+
 it('shows the first page of tokens before the others are read', async () => {
   const rest = Promise.withResolvers<void>();
-  const target = {
-    async *tokens() {
-      yield* Array.from({ length: 100 }, (_, index) => token({ id: index + 1 }));
-      await rest.promise;
-      yield token({ id: 101 });
-    },
-  };
-  const runtime = {
-    target: () => Promise.resolve(target),
-    description: () => Promise.resolve({ visibility: { kind: 'all' }, missingRights: [] }),
-    targetClock: () => Promise.resolve({ now: () => now }),
-    clock: { now: () => now },
-  } as unknown as Runtime;
-  const places = { work: (_place: string, work: (runtime: Runtime) => unknown) => work(runtime) };
-  const table = new TokenTable(places as unknown as Places);
-  const read = () =>
-    table.page(filterOf(filterSchema.parse({}), ['east']), pageSchema.parse({ limit: '100' }));
-  expect(await read()).toMatchObject({ total: 100, readings: [{ state: 'reading', tokens: 100 }] });
-  rest.resolve();
-  expect(await until(read, ({ readings }) => readings[0]?.state !== 'reading')).toMatchObject({
-    ...{ total: 101, readings: [{ state: 'complete' }] },
+  const page = tableOf(async function* () {
+    yield* hundred();
+    await rest.promise;
+    yield token({ id: 101 });
   });
+  expect(await page({}, 'east')).toMatchObject({ total: 100, readings: [{ state: 'reading', tokens: 100 }] });
+  rest.resolve();
+  const read = await until(
+    () => page({}, 'east'),
+    ({ readings }) => readings[0]?.state !== 'reading',
+  );
+  expect(read).toMatchObject({ total: 101, readings: [{ state: 'complete' }] });
+});
+
+it('calls no rows complete that were selected before a context was read to its end', async () => {
+  const [rest, asked, never] = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+  const page = tableOf(async function* (place, { neverUsed }) {
+    if (neverUsed) {
+      asked?.resolve();
+      await never?.promise;
+    } else if (place === 'west') {
+      yield token({ id: 1, lastUsed: undefined });
+    } else {
+      yield* hundred();
+      await rest?.promise;
+      yield token({ id: 101 });
+    }
+  });
+  const shown = page({ use: 'used' }, 'east', 'west');
+  await asked?.promise;
+  rest?.resolve();
+  await until(
+    () => page({}, 'east'),
+    ({ readings: [east] }) => east?.state === 'complete',
+  );
+  never?.resolve();
+  const { total: rows, readings } = await shown;
+  expect([rows < 102, readings[0]?.state]).toEqual([true, 'reading']);
 });
 
 it('counts tokens in the steps of the report, and filters by a range of them', {
