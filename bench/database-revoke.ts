@@ -79,9 +79,7 @@ for (const { tokens, rounds } of [
   console.log(
     `${tokens} tokens: tokenctl ${(whole / 1000).toFixed(2)} s, psql ${(reference / 1000).toFixed(2)} s, as whole processes; ${memory.get(tokens)?.toFixed(0)} MB`,
   );
-  judge(`time / time of one transaction by psql, ${tokens} tokens`, ratios, {
-    atMost: GOALS[tokens] ?? 1.5,
-  });
+  judge(`time / time of one transaction by psql, ${tokens} tokens`, ratios, { atMost: GOALS[tokens] ?? 1.5 });
 }
 const growth = (values: ReadonlyMap<number, number>) =>
   ([...values.values()].at(-1) ?? 0) / (values.get(10_000) ?? 1);

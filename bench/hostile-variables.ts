@@ -124,11 +124,7 @@ async function requestsTo(): Promise<(document: (size: number) => string) => rea
       path: '/api/v2/hosts/',
       body: JSON.stringify({ name: 'x y', inventory, variables: document(STORED) }),
     },
-    {
-      method: 'POST',
-      path: `${template}launch/`,
-      body: JSON.stringify({ extra_vars: document(READ) }),
-    },
+    { method: 'POST', path: `${template}launch/`, body: JSON.stringify({ extra_vars: document(READ) }) },
     { method: 'GET', path: `/api/v2/inventories/${inventory}/script/?hostvars=1` },
   ];
 }

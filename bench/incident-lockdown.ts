@@ -82,9 +82,7 @@ async function measure(
     console.log(
       `${name}: last accepted at all: ${seconds(last)} s after Enter; the command ended at ${seconds(ended)} s`,
     );
-    judge(`${name}: accepted after the lockdown, by any way`, accepted.length, {
-      atMost: 0,
-    });
+    judge(`${name}: accepted after the lockdown, by any way`, accepted.length, { atMost: 0 });
   } finally {
     await database.close();
     child.kill('SIGKILL');

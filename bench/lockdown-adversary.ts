@@ -57,9 +57,7 @@ try {
     judge(
       `${name}: until the adversary was last accepted, seconds`,
       attacked.map(({ seconds }) => seconds),
-      {
-        atMost: 30,
-      },
+      { atMost: 30 },
     );
     judge(
       `${name}: passes`,
@@ -69,9 +67,7 @@ try {
     judge(
       `${name}: credentials accepted afterwards`,
       attacked.map(({ accepted }) => accepted.length),
-      {
-        atMost: 0,
-      },
+      { atMost: 0 },
     );
   }
 } finally {

@@ -102,9 +102,7 @@ try {
     { atMost: 0 },
   );
   judge('runs that began / runs that were due', begun.length / expected, { atLeast: 1 });
-  judge('until the last run ended / the same without any cost of tokenctl', last / ideal, {
-    atMost: 1.15,
-  });
+  judge('until the last run ended / the same without any cost of tokenctl', last / ideal, { atMost: 1.15 });
   judge(
     'processor of a scheduler, seconds of a simulated minute',
     (Math.max(...schedulers.map(({ processor }) => processor)) / last) * 60,

@@ -44,15 +44,7 @@ parentPort?.on(
         };
         const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
         const all = { ...headers, ...length };
-        const outgoing = request({
-          hostname,
-          port,
-          method,
-          path,
-          agent,
-          headers: all,
-          timeout: TIMEOUT_MS,
-        });
+        const outgoing = request({ hostname, port, method, path, agent, headers: all, timeout: TIMEOUT_MS });
         outgoing.on('response', (incoming) => {
           incoming.resume().on('close', () => answered(incoming.complete ? (incoming.statusCode ?? 0) : 0));
         });

@@ -7,9 +7,7 @@ export async function start(
   file: string,
   environment: Record<string, string>,
 ): Promise<{ url: string; child: ChildProcess }> {
-  const child = fork(new URL(`./${file}`, import.meta.url), {
-    env: { ...process.env, ...environment },
-  });
+  const child = fork(new URL(`./${file}`, import.meta.url), { env: { ...process.env, ...environment } });
   const url = await new Promise<string>((resolve, reject) => {
     child.once('message', (message) => resolve(String(message)));
     child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));

@@ -17,9 +17,7 @@ up to three seconds. Without flags, no context is asked, and the runbook is prin
     'stolen-token --user alice --since 2h --reason "laptop stolen" --ticket SEC-7',
     'stolen-token --incident inc-1a2b3c4d',
   ],
-  args: {
-    name: string({ description: 'The runbook name.', options: [...runbooks], ignoreStdin: true }),
-  },
+  args: { name: string({ description: 'The runbook name.', options: [...runbooks], ignoreStdin: true }) },
   flags: runbookFlags,
   async run({ args, flags }) {
     const { incident, user, application, reason, ticket, since } = flags;

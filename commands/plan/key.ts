@@ -8,11 +8,7 @@ the configuration (approval.approvers, see tokenctl docs configuration). Each ap
 and keeps it private.`,
   examples: ['--name bob --output approver.key'],
   flags: {
-    name: string({
-      summary: 'The name in the key: your login name.',
-      helpValue: 'NAME',
-      required: true,
-    }),
+    name: string({ summary: 'The name in the key: your login name.', helpValue: 'NAME', required: true }),
     output: string({ summary: 'The new file for the private key.', helpValue: 'FILE', required: true }),
   },
   async run({ flags }) {

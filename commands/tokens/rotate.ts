@@ -20,9 +20,7 @@ the consumer's store, reads it back, and starts the overlap period of the old to
     '4711 --context production-db --expires 90d --output ./new.token',
     '--consumer deploy --adopt 4711',
   ],
-  args: {
-    id: countArgument({ description: 'The ID of the token to replace. Omit it with --consumer.' }),
-  },
+  args: { id: countArgument({ description: 'The ID of the token to replace. Omit it with --consumer.' }) },
   flags: rotationFlags,
   async run({ args, flags }) {
     const { consumer } = flags;

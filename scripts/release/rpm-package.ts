@@ -20,11 +20,7 @@ export function writeRpmPackage(
     debian,
     processor,
     work,
-  }: {
-    readonly debian: string;
-    readonly processor: keyof typeof RPM_PROCESSORS;
-    readonly work: string;
-  },
+  }: { readonly debian: string; readonly processor: keyof typeof RPM_PROCESSORS; readonly work: string },
 ): void {
   const tree = join(work, 'tree');
   cpSync(debian, tree, { recursive: true, verbatimSymlinks: true });

@@ -29,10 +29,7 @@ interface Role {
 }
 
 /** What a role can be granted to. */
-const HOLDERS = {
-  users: ['User', 'Users'],
-  teams: ['Team', 'Teams'],
-} as const;
+const HOLDERS = { users: ['User', 'Users'], teams: ['Team', 'Teams'] } as const;
 type Kind = keyof typeof HOLDERS;
 
 const WITH_TABS = new Set(['admin_role', 'member_role', 'auditor_role']);

@@ -272,9 +272,7 @@ function countsText(counts: readonly number[]): string {
 
 function RecentActivity(): ReactNode {
   const seesAll = seesEverything(useMe());
-  const query = useApi<Page<ActivityEntry>>(LAST_CHANGES, {
-    every: EVERY,
-  });
+  const query = useApi<Page<ActivityEntry>>(LAST_CHANGES, { every: EVERY });
   return (
     <Card>
       <CardTitle component="h2">Recent activity</CardTitle>

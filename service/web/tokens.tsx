@@ -236,11 +236,7 @@ export function CreateToken(props: {
         ]
       : []),
     { name: 'scope', label: 'Scope', kind: 'select', choices: SCOPES, required: true },
-    {
-      name: 'description',
-      label: 'Description',
-      help: 'What the token is for.',
-    },
+    { name: 'description', label: 'Description', help: 'What the token is for.' },
     ...(application === undefined && values['application'] === '' ? expiryFields(values) : []),
   ];
   return (

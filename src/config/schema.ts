@@ -149,11 +149,7 @@ const settings = z
         ([, value]) => value !== undefined,
       );
       for (const [key] of beside) {
-        addIssue({
-          code: 'custom',
-          path: [key],
-          message: 'requires a url, but this context has a database',
-        });
+        addIssue({ code: 'custom', path: [key], message: 'requires a url, but this context has a database' });
       }
     },
   );

@@ -50,9 +50,7 @@ function measureGapsOf(
     ...(!capabilities.deactivateUsers && {
       deactivate: 'Not available in this context: requires a database context.',
     }),
-    ...((passwords === undefined || !capabilities.changes) && {
-      resetPassword: overRest,
-    }),
+    ...((passwords === undefined || !capabilities.changes) && { resetPassword: overRest }),
     ...((roles === undefined || capabilities.roles !== true) && {
       stripRoles:
         roles === undefined || identity.isSuperuser !== true || !capabilities.changes
@@ -198,10 +196,7 @@ export class Fleet {
       throw new TokenctlError('not_found', `This console has no context "${through}"`);
     if (anew) answers.again(places);
     await answers.soon(places);
-    return controllers.map((each) => ({
-      ...each,
-      list: toldOf(answers.of(each.place), (value) => value),
-    }));
+    return controllers.map((each) => ({ ...each, list: toldOf(answers.of(each.place), (value) => value) }));
   }
 
   /** One line per controller, with the data so far. Controllers that do not answer soon are skipped. */

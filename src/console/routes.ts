@@ -130,11 +130,7 @@ const HEARTBEAT_MS = 15_000;
 
 function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
   const { places, tokens, operations, controllers } = parts;
-  const preparation: Preparation = {
-    findIds: (filter) => tokens.ids(filter),
-    places,
-    dryRun: false,
-  };
+  const preparation: Preparation = { findIds: (filter) => tokens.ids(filter), places, dryRun: false };
   app.post('/api/plans', { config: { readsOnly: true } }, async ({ body }) => {
     const request = requestSchema.parse(body);
     const { command, flags, plan } = await prepare(request, { ...preparation, dryRun: true });

@@ -126,9 +126,7 @@ export async function walkGroups(
       throw new TokenctlError(
         'unsupported',
         `The required groups have more than ${MAX_LOOKUPS} members that are not among the users`,
-        {
-          hint: 'Choose a filter and base that include these members, or remove members that do not exist.',
-        },
+        { hint: 'Choose a filter and base that include these members, or remove members that do not exist.' },
       );
     }
     const members = await membersOf(connection, group, isRequired);

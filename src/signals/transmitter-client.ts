@@ -82,9 +82,7 @@ async function send(
 function refusal({ name }: TransmitterClientOptions, what: string, status: number): TokenctlError {
   const said = `${name} responded with ${status} to ${what}`;
   if (status === 401) {
-    return new TokenctlError('credentials_refused', said, {
-      hint: 'Check the configured token or client.',
-    });
+    return new TokenctlError('credentials_refused', said, { hint: 'Check the configured token or client.' });
   }
   if (status === 403) {
     return new TokenctlError('permission_refused', said, {
@@ -265,9 +263,7 @@ function existing({ name }: TransmitterClientOptions, streams: readonly EventStr
   return new TokenctlError(
     'configuration',
     `${name} allows no more streams for this client. There is: ${there.join(', ') || 'none visible'}`,
-    {
-      hint: "Set `push.url` or `poll` to match that stream, or delete it in the provider's administration.",
-    },
+    { hint: "Set `push.url` or `poll` to match that stream, or delete it in the provider's administration." },
   );
 }
 

@@ -9,12 +9,7 @@ const { commands } = readJson('oclif.manifest.json') as {
 };
 
 // Each worker compiles them for a few values: optimizing takes three times as long as it saves.
-const ajv = new Ajv({
-  allErrors: true,
-  allowUnionTypes: true,
-  inlineRefs: false,
-  code: { optimize: false },
-});
+const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, inlineRefs: false, code: { optimize: false } });
 addFormats.default(ajv);
 const validators = new Map<string, Validator>();
 

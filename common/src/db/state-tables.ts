@@ -256,10 +256,7 @@ async function prepareDatabase(
     throw new TokenctlError(
       'permission_refused',
       `The database role is not allowed to use the schema ${name}`,
-      {
-        hint: `Ask an administrator to run the statements in \`tokenctl docs ${docs}\`.`,
-        cause,
-      },
+      { hint: `Ask an administrator to run the statements in \`tokenctl docs ${docs}\`.`, cause },
     );
   }
 }

@@ -48,9 +48,7 @@ function readFormsOnly(app: FastifyInstance): void {
 }
 
 const OAUTH2 = '/api/o/';
-const SERVER_METADATA: RouteDescription = {
-  summary: 'Metadata of the authorization server (RFC 8414)',
-};
+const SERVER_METADATA: RouteDescription = { summary: 'Metadata of the authorization server (RFC 8414)' };
 
 /** The list of OAuth2 endpoints, and `/.well-known/oauth-authorization-server` (RFC 8414). */
 function serveMetadata(app: FastifyInstance, service: ServiceContext): void {

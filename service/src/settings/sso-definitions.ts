@@ -200,10 +200,7 @@ const AZURE: Parts = {
   AUTHORITY_HOST: line(
     'Authority',
     'The address of the cloud. The issuer is this address, the tenant and /v2.0.',
-    {
-      defaultValue: 'https://login.microsoftonline.com',
-      check: checkAddress,
-    },
+    { defaultValue: 'https://login.microsoftonline.com', check: checkAddress },
   ),
   ...events('azuread-oauth2'),
 };

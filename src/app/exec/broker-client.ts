@@ -58,9 +58,7 @@ function secretInFile(path: string): Secret {
     throw new TokenctlError(
       'configuration',
       `The identity file ${path} cannot be read (${errorCode(cause)})`,
-      {
-        cause,
-      },
+      { cause },
     );
   }
 }

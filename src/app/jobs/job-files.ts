@@ -108,8 +108,6 @@ async function chunksOf({ path, audit, ...context }: AuditReportOptions): Promis
   throw new TokenctlError(
     'configuration',
     `The report ${path} has an unknown format: its name ends in "${format}"`,
-    {
-      hint: 'Use a name that ends in .html, .sarif, .json or .csv.',
-    },
+    { hint: 'Use a name that ends in .html, .sarif, .json or .csv.' },
   );
 }

@@ -127,9 +127,7 @@ function requireCookieName(name: string): void {
     throw new TokenctlError(
       'usage',
       `--session-cookie-name: ${JSON.stringify(name)} is not a valid cookie name`,
-      {
-        hint: "Use letters, digits and !#$%&'*+-.^_`|~",
-      },
+      { hint: "Use letters, digits and !#$%&'*+-.^_`|~" },
     );
   }
   if (OTHER_COOKIES.includes(name)) {

@@ -334,11 +334,7 @@ function begin(
   // Shared Signals 1.0, section 3.6: an event with an unprocessed critical member is discarded.
   const critical = members.find((name) => criticalMembers.includes(name) && !PROCESSED.includes(name));
   if (critical !== undefined)
-    return {
-      action,
-      state: 'ignored',
-      reason: `The subject's critical member ${critical} is not supported`,
-    };
+    return { action, state: 'ignored', reason: `The subject's critical member ${critical} is not supported` };
   const held = (reason: string) => ({ action, state: 'held' as const, reason });
   const named = members.length === 0 ? '' : `, only: ${members.join(', ')}`;
   if (user === null) return held(`The subject identifies no user${named}`);

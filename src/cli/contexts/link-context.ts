@@ -40,9 +40,7 @@ export async function linkFlow(
     throw new TokenctlError(
       'usage',
       `"${name}" is a platform with two components, each with its own database`,
-      {
-        hint: 'Set both in the configuration: databaseContext: { gateway: NAME, controller: NAME }.',
-      },
+      { hint: 'Set both in the configuration: databaseContext: { gateway: NAME, controller: NAME }.' },
     );
   }
   const [installUuid, other] = [

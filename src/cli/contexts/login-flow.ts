@@ -240,9 +240,7 @@ function outlineOf(url: string, { configuration, environment, flags }: LoginRequ
     throw new TokenctlError(
       'usage',
       `The context "${name}" has a different address: ${taken.url ?? 'a database'}`,
-      {
-        hint: 'Log in to that address, or set another name for the new context with --name.',
-      },
+      { hint: 'Log in to that address, or set another name for the new context with --name.' },
     );
   }
   requireFreeName(configuration, name, known !== undefined);

@@ -132,9 +132,7 @@ async function requireMayMake(
     throw new TokenctlError(
       'permission_refused',
       'The token of this context is read-only, so it cannot create tokens',
-      {
-        hint: 'Use a context with a password, or with a token with scope write.',
-      },
+      { hint: 'Use a context with a password, or with a token with scope write.' },
     );
   }
   await requireWithinLifetime(await runtime.target(), seconds);

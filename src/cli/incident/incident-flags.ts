@@ -137,10 +137,7 @@ export const liftFlags = {
 export type LiftFlags = FlagsOf<typeof liftFlags>;
 
 export const extendFlags = {
-  for: age({
-    summary: 'End the lockdown this long from now.',
-    exactlyOne: ['for', 'unlimited'],
-  }),
+  for: age({ summary: 'End the lockdown this long from now.', exactlyOne: ['for', 'unlimited'] }),
   unlimited: boolean({ summary: 'Keep the lockdown until it is lifted manually.' }),
   ...dryRunFlag,
   ...accountFlags,

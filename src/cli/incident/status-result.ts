@@ -234,10 +234,12 @@ function tokenLines({ aliveCount, alive }: IncidentStatus): Lines {
   if (aliveCount === 0) return [];
   return [
     bad`${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
-    ...alive.toReversed().map(({ id, user, created, isNew }) => ({
-      text: `token ${id} of ${user ?? 'a deleted user'}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
-      depth: 2,
-    })),
+    ...alive
+      .toReversed()
+      .map(({ id, user, created, isNew }) => ({
+        text: `token ${id} of ${user ?? 'a deleted user'}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
+        depth: 2,
+      })),
   ];
 }
 

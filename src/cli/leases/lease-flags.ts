@@ -19,10 +19,7 @@ export const leaseFlags = {
   }),
   for: age({ summary: 'The new end (2h), counted from now.', dependsOn: ['extend'] }),
   end: string({ summary: "Revoke this lease's token now.", helpValue: 'ID', exclusive: others('end') }),
-  due: boolean({
-    summary: 'Revoke tokens past the end of their lease.',
-    exclusive: others('due'),
-  }),
+  due: boolean({ summary: 'Revoke tokens past the end of their lease.', exclusive: others('due') }),
   ...csvFlag,
   ...planFlags({
     plan: {

@@ -79,9 +79,7 @@ export async function leaseListFlow(
       timeColumn(
         'controller_accepts_until',
         ({ token, isInRow, until }) => (token === null ? null : new Date(isInRow ? until : token.expires)),
-        {
-          only: 'csv',
-        },
+        { only: 'csv' },
       ),
       { name: 'problem', cell: ({ failure }) => failure ?? '', only: 'unlessEmpty', narrow: 'below' },
       { name: 'context', cell: ({ place }) => place.context, only: 'csv' },
@@ -216,9 +214,7 @@ function endedMeanwhile({ id, token }: Lease): TokenctlError {
   return new TokenctlError(
     'partly_done',
     `${id} has ended in the meantime: token ${token?.id} may be revoked`,
-    {
-      hint: 'See `tokenctl tokens leases --all`. Create a new token with `tokenctl tokens create --for`.',
-    },
+    { hint: 'See `tokenctl tokens leases --all`. Create a new token with `tokenctl tokens create --for`.' },
   );
 }
 
@@ -243,9 +239,7 @@ async function savedExtensionFlow(
   throw new TokenctlError(
     'plan_outdated',
     `The plan ${path} is for another token, or its end time has passed`,
-    {
-      hint: 'Create a new plan with --plan-out.',
-    },
+    { hint: 'Create a new plan with --plan-out.' },
   );
 }
 

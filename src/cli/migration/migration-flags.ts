@@ -9,9 +9,7 @@ export const migrationFlags = {
     exclusive: ['context', 'database-file'],
   }),
   to: string({ summary: 'The context of the platform gateway.', required: true, helpValue: 'CONTEXT' }),
-  'used-within': age({
-    summary: 'Replace tokens that were used within this time. Default: 90d.',
-  }),
+  'used-within': age({ summary: 'Replace tokens that were used within this time. Default: 90d.' }),
   store: string({
     summary: 'Write each new token to this configured store.',
     helpValue: 'NAME',

@@ -8,11 +8,7 @@ import { type Report, report } from '../../reports/result.ts';
 /** What `docs` prints with `--json`: the pages, or one of them. */
 export type DocsJson =
   | { readonly pages: readonly { readonly name: string; readonly title: string; readonly path: string }[] }
-  | {
-      readonly name: string;
-      readonly path: string;
-      readonly text: string;
-    };
+  | { readonly name: string; readonly path: string; readonly text: string };
 
 /** An installed documentation page, below the root directory, or the list. Throws `usage` if unknown. */
 export async function docsResult(root: string, name: string | undefined): Promise<Report<DocsJson>> {

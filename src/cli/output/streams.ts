@@ -82,10 +82,7 @@ const FIELDS = '--json=';
 export function jsonFields(argv: readonly string[]) {
   const given = flagsOf(argv).findLast((word) => word.startsWith(FIELDS));
   const plain = flagsOf(argv).map((word) => (word.startsWith(FIELDS) ? '--json' : word));
-  return {
-    fields: given?.slice(FIELDS.length).split(','),
-    argv: [...plain, ...argv.slice(plain.length)],
-  };
+  return { fields: given?.slice(FIELDS.length).split(','), argv: [...plain, ...argv.slice(plain.length)] };
 }
 
 /** Turns colors off in this process and its children, for `--no-color`. */

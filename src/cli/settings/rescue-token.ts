@@ -35,9 +35,7 @@ export async function rescueFileFor(options: {
     throw new TokenctlError(
       'usage',
       `--rescue-token ${given} is a single file, but there are several contexts`,
-      {
-        hint: `Use ${CONTEXT} in the name to write one file for each context.`,
-      },
+      { hint: `Use ${CONTEXT} in the name to write one file for each context.` },
     );
   }
   const name = given.replaceAll(CONTEXT, context.replace('/', '+'));

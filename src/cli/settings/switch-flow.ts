@@ -336,9 +336,7 @@ function issuedFailure(applied: Date): TokenctlError {
   return new TokenctlError(
     'partly_done',
     'Tokens that are issued before the change takes effect stay valid',
-    {
-      hint: `Run the same command again after ${untilText(applied)}.`,
-    },
+    { hint: `Run the same command again after ${untilText(applied)}.` },
   );
 }
 

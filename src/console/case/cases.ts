@@ -140,9 +140,7 @@ async function reportOf(
   return format === 'json' ? `${JSON.stringify(made.json, null, 2)}\n` : await made.text(noScreen);
 }
 
-export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
-  readonly underway: Underway;
-};
+export type CaseRead = Awaited<ReturnType<typeof caseOf>> & { readonly underway: Underway };
 
 async function caseOf(
   runtime: Runtime,

@@ -175,9 +175,7 @@ export class TokenTable {
       throw new TokenctlError(
         'usage',
         `Not all tokens of ${place} have been read yet: ${tokens.length} so far`,
-        {
-          hint: 'Create the plan again when the page shows that all tokens are loaded.',
-        },
+        { hint: 'Create the plan again when the page shows that all tokens are loaded.' },
       );
     }
     const found = await this.#matching(filter, this.#now(filter.places));

@@ -9,10 +9,7 @@ import type { Places } from '../places.ts';
 const MAX_TEXT = 4_000;
 
 /** In the body: URLs are written to histories and logs. */
-const valueBody = z.strictObject({
-  place: z.string().max(300),
-  text: z.string().min(1).max(MAX_TEXT),
-});
+const valueBody = z.strictObject({ place: z.string().max(300), text: z.string().min(1).max(MAX_TEXT) });
 
 /** The tokens of a context that have a value. */
 export interface ValueRead {

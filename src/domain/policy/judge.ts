@@ -142,10 +142,7 @@ interface Prepared {
 
 type PreparedCheck<Item> = Prepared & { readonly check: Check<Item> };
 
-type PreparedTokenCheck = Prepared & {
-  readonly check: TokenCheck;
-  readonly bit: number;
-};
+type PreparedTokenCheck = Prepared & { readonly check: TokenCheck; readonly bit: number };
 
 /** The maximum number of token conditions: the bits of an SQL integer without its sign. */
 const MOST_CONDITIONS = 31;

@@ -59,10 +59,7 @@ export interface UserOffboardingReport extends RunEnd {
 
 /** Plans the end of all tokens of users, with refresh tokens and sessions where possible. Reads only. */
 export function planAccess(
-  options: ReadTarget & {
-    readonly users: readonly string[];
-    readonly userIds?: readonly number[];
-  },
+  options: ReadTarget & { readonly users: readonly string[]; readonly userIds?: readonly number[] },
 ): Promise<RevocationPlan> {
   const { users, userIds, target, clock, description } = options;
   const withSessions = target.sessions !== undefined;

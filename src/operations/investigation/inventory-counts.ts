@@ -99,9 +99,6 @@ function itemOf({ kind, inventory, more, seen }: Count, { name }: Count['seen'][
       },
     ],
     risk: 'high',
-    remedy: {
-      kind: 'manual',
-      text: `List the ${nounsOf(kind)} (GET ${list}), and delete unknown ones.`,
-    },
+    remedy: { kind: 'manual', text: `List the ${nounsOf(kind)} (GET ${list}), and delete unknown ones.` },
   };
 }

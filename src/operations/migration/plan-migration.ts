@@ -130,10 +130,7 @@ export async function newTokens(
 }
 
 async function usersOf({ users }: Target): Promise<SideUsers> {
-  return {
-    users: await Array.fromAsync(users.list()),
-    resourceIds: (await users.resourceIds?.()) ?? null,
-  };
+  return { users: await Array.fromAsync(users.list()), resourceIds: (await users.resourceIds?.()) ?? null };
 }
 
 /** The counterparts of the controller's applications with these ids. */

@@ -111,9 +111,7 @@ class Candidates {
       throw new TokenctlError(
         'usage',
         `The input contains more than ${MAX_VALUES} values that may be tokens`,
-        {
-          hint: 'Split the input, and run the command for each part.',
-        },
+        { hint: 'Split the input, and run the command for each part.' },
       );
     }
   }

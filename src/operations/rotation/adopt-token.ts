@@ -58,9 +58,7 @@ export async function planAdoption(
       throw new TokenctlError(
         'store_changed',
         `${store.name} contains a value that is not known to be token ${id}`,
-        {
-          hint: 'Nothing was changed. `tokenctl tokens find` shows whose it is.',
-        },
+        { hint: 'Nothing was changed. `tokenctl tokens find` shows whose it is.' },
       );
     }
   }

@@ -142,10 +142,7 @@ function byAddress(target: Target, email: string): Promise<readonly number[] | n
     throw new TokenctlError(
       'permission_refused',
       'Email addresses cannot be read, so no subject can be matched',
-      {
-        hint: error.hint,
-        cause: error,
-      },
+      { hint: error.hint, cause: error },
     );
   });
 }

@@ -91,9 +91,7 @@ export async function planSunset(options: PlanOptions): Promise<SunsetPlan> {
   throw new TokenctlError(
     'usage',
     `${spread.days} days are not enough for this many tokens, at most ${spread.perDay} per day`,
-    {
-      hint: `Use --over ${daysNeeded([...owners.values()], all)}d or longer, or a higher --per-day.`,
-    },
+    { hint: `Use --over ${daysNeeded([...owners.values()], all)}d or longer, or a higher --per-day.` },
   );
 }
 

@@ -49,11 +49,13 @@ export function groupListing(groups: readonly Group[], by: Grouping): Listing<Gr
     columns: [
       { name: by, cell: ({ name }) => name, whole: true },
       { name: 'findings', cell: count(({ findings }) => findings), csv: ({ findings }) => String(findings) },
-      ...severities.toReversed().map((severity) => ({
-        name: severity,
-        cell: count(({ bySeverity }) => bySeverity[severity]),
-        csv: ({ bySeverity }: Group) => String(bySeverity[severity]),
-      })),
+      ...severities
+        .toReversed()
+        .map((severity) => ({
+          name: severity,
+          cell: count(({ bySeverity }) => bySeverity[severity]),
+          csv: ({ bySeverity }: Group) => String(bySeverity[severity]),
+        })),
     ],
     json: (group) => group,
     none: 'No findings.',

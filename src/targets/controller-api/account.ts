@@ -116,7 +116,9 @@ async function readOrganizations(api: Api, userId: number): Promise<readonly str
 }
 
 /** The caller, the Date header (RFC 9110 §6.6.1), and the product. Throws `target_misbehaved` without a user. */
-export async function readCaller(api: Api): Promise<{
+export async function readCaller(
+  api: Api,
+): Promise<{
   readonly user: User;
   readonly date: string | undefined;
   readonly dialect: TargetDescription['dialect'];

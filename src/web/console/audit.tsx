@@ -185,15 +185,17 @@ function Findings(props: {
         <Bars
           title={`By owner${chosen !== undefined ? `, of ${chosen.rule}` : severity === null ? '' : ', of all severities'}`}
           unit="findings"
-          bars={(chosen?.owners ?? owners).slice(0, 10).map(({ name, count }) => ({
-            label: name,
-            count,
-            to: query('/tokens', {
-              place,
-              user: patternOf(name),
-              finding: chosen?.selects === true ? chosen.rule : undefined,
-            }),
-          }))}
+          bars={(chosen?.owners ?? owners)
+            .slice(0, 10)
+            .map(({ name, count }) => ({
+              label: name,
+              count,
+              to: query('/tokens', {
+                place,
+                user: patternOf(name),
+                finding: chosen?.selects === true ? chosen.rule : undefined,
+              }),
+            }))}
         />
         {byContext.length > 1 && (
           <Bars

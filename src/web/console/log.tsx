@@ -61,12 +61,7 @@ export function Log(): ReactNode {
   const days = Number(given('days'));
   const since = days > 0 ? new Date(Math.floor(Date.now() / 60_000) * 60_000 - days * DAY).toISOString() : '';
   const read = useRead<LogRead>(
-    query('/api/log', {
-      operation: given('about'),
-      state: given('state'),
-      text: given('text'),
-      since,
-    }),
+    query('/api/log', { operation: given('about'), state: given('state'), text: given('text'), since }),
   );
   const isNarrowed = ['about', 'state', 'text', 'days'].some((name) => given(name) !== '');
   const [shown, setShown] = useState<string | null>(null);

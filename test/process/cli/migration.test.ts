@@ -23,9 +23,7 @@ test.runIf(REAL_PEERS.includes('awx-24.6.1') && REAL_PEERS.includes('gateway'))(
     const run = (...args: string[]) =>
       tokenctl(
         ['tokens', 'migrate', '--from', 'old', ...(args.includes('--to') ? [] : ['--to', 'new']), ...args],
-        {
-          env: { HOME: folder },
-        },
+        { env: { HOME: folder } },
       );
     await controller.database.script(`UPDATE main_oauth2accesstoken SET last_used = NULL;
       UPDATE main_oauth2accesstoken SET last_used = now() - interval '20 days' WHERE id IN (1, 2)`);

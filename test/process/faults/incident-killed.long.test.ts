@@ -38,7 +38,9 @@ interface Estate extends AsyncDisposable {
   /** Does the same work in this process, uninterrupted. */
   finish(path: string, incident?: string, work?: (typeof WORKS)[number]): Promise<void>;
   /** Reads the state, once the server has noticed that a killed process is gone. */
-  state(path: string): Promise<{
+  state(
+    path: string,
+  ): Promise<{
     readonly state: State;
     readonly open: Awaited<ReturnType<typeof incidentStatus>>['incidents'];
   }>;

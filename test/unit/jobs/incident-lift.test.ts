@@ -98,9 +98,7 @@ describe('lifting incidents on schedule', () => {
       details: { lifted: [] },
     });
     at.target.forgetful = false;
-    expect(await incidentLift.run(at.contextAfter(2), {})).toMatchObject({
-      summary: { lifted: [incident] },
-    });
+    expect(await incidentLift.run(at.contextAfter(2), {})).toMatchObject({ summary: { lifted: [incident] } });
     expect(at.target.values).toEqual(at.before);
   });
 

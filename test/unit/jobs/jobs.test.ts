@@ -295,11 +295,7 @@ describe('a guard of the settings', () => {
 });
 
 describe('an audit', () => {
-  const parameters = {
-    policy: defaultPolicy,
-    rules: ['unused-for'] as const,
-    notifyAt: 'medium' as const,
-  };
+  const parameters = { policy: defaultPolicy, rules: ['unused-for'] as const, notifyAt: 'medium' as const };
 
   it('tells of each finding once, where it keeps what is known', async () => {
     await using made = await estate(10, 20);

@@ -39,9 +39,7 @@ describe('changeSetting', () => {
     await using at = await fixture();
     const change = { OAUTH2_PROVIDER: { ...installed.OAUTH2_PROVIDER } };
     expect(await changeSetting({ ...at.common, operation: 'settings.token-lifetime', change })).toMatchObject(
-      {
-        changed: false,
-      },
+      { changed: false },
     );
     expect(await at.entries()).toEqual([]);
   });

@@ -324,11 +324,7 @@ test('items can be chosen by id and by rule; unknown ones, and the caller itself
   expect(() =>
     planCleaning(investigation, { selection: {}, ways: [{ ...way, description }], ownTokens: [] }),
   ).toThrow(/is logged in as ivy/);
-  const own = planCleaning(investigation, {
-    selection: {},
-    ways: [way],
-    ownTokens: [50],
-  });
+  const own = planCleaning(investigation, { selection: {}, ways: [way], ownTokens: [50] });
   expect(own.keep.find(({ item }) => item.id === 'o_auth2_access_token:50')?.reason).toBe('own');
   // An intruder that made an account, which tokenctl now signs in as, or gave it a role.
   const identity = { ...common.description.identity, id: 12, username: 'eve' };

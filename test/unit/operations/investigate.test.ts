@@ -202,27 +202,21 @@ test('a chain with a cycle ends, and each user counts from the earliest time', a
     'update',
     'user:14',
     { password: ['hidden', 'hidden'] },
-    {
-      links: new Map([['user', [{ id: 14, name: 'amy' }]]]),
-    },
+    { links: new Map([['user', [{ id: 14, name: 'amy' }]]]) },
   );
   evidence.write(
     'amy:14',
     'update',
     'user:11',
     { password: ['hidden', 'hidden'] },
-    {
-      links: new Map([['user', [{ id: 11, name: 'ivy' }]]]),
-    },
+    { links: new Map([['user', [{ id: 11, name: 'ivy' }]]]) },
   );
   evidence.write(
     'amy:14',
     'update',
     'user:12',
     { password: ['hidden', 'hidden'] },
-    {
-      links: new Map([['user', [{ id: 12, name: 'eve' }]]]),
-    },
+    { links: new Map([['user', [{ id: 12, name: 'eve' }]]]) },
   );
   evidence.write('amy:14', 'create', 'schedule:2', { id: 2, name: 'after' });
   const { chain, items, limits } = await run();

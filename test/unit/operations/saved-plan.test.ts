@@ -116,9 +116,7 @@ describe('a saved plan', () => {
     const elsewhere = { ...file, target: { context: 'west', address: 'https://west.example.org' } };
     await expect(apply(at, elsewhere)).rejects.toMatchObject({ code: 'plan_outdated' });
     at.target.lacks = ['refreshTokens'];
-    await expect(planFromSaved({ ...at.common, saved: file })).rejects.toMatchObject({
-      code: 'unsupported',
-    });
+    await expect(planFromSaved({ ...at.common, saved: file })).rejects.toMatchObject({ code: 'unsupported' });
   });
 
   test('of what is gone is not said to be gone by an account that sees part', async () => {

@@ -163,9 +163,7 @@ describe('a sunset', () => {
     expect(await at.plan()).toMatchObject({ owners: [], left: { leased: 3 } });
     expect(
       sunsetWeeks(leases, { used: new Map([[2, new Date(now.getTime() - DAY)]]), now }).at(-1),
-    ).toMatchObject({
-      ...{ ended: 0, inUse: 1, left: 0 },
-    });
+    ).toMatchObject({ ...{ ended: 0, inUse: 1, left: 0 } });
     const after = new Date(now.getTime() + 61 * DAY);
     const context = {
       ...{

@@ -38,15 +38,9 @@ const API: Readonly<Record<string, (login: string, account: GithubAccount) => un
   '/api/v3/user': (login, { id, name }) => ({ id, login, name, email: 'public@example.net' }),
   '/api/v3/user/emails': (_login, { emails }) => emails,
   '/api/v3/user/memberships/orgs': (_login, { organizations }) =>
-    Object.entries(organizations).map(([name, state]) => ({
-      state,
-      organization: { login: name },
-    })),
+    Object.entries(organizations).map(([name, state]) => ({ state, organization: { login: name } })),
   '/api/v3/user/teams': (_login, { teams }) =>
-    teams.map(({ organization, ...team }) => ({
-      ...team,
-      organization: { login: organization },
-    })),
+    teams.map(({ organization, ...team }) => ({ ...team, organization: { login: organization } })),
 };
 
 /** The authorization server of GitHub: codes for users, and access tokens for codes. */

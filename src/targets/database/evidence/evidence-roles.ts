@@ -94,11 +94,7 @@ export async function readAssignedRoles(
   }
   const definitions = await definitionsSql(tables, made).rows<DefinitionRow>(reader);
   const missing = await unattributedSql(made).first<{ count: number }>(reader);
-  return {
-    assignments,
-    definitions: definitions.map(listedOf),
-    unattributed: Number(missing?.count ?? 0),
-  };
+  return { assignments, definitions: definitions.map(listedOf), unattributed: Number(missing?.count ?? 0) };
 }
 
 function assignmentOf(kind: RoleAssignment['kind'], row: AssignmentRow): RoleAssignment {

@@ -150,11 +150,7 @@ function reportOf({ report }: CaseRead): Known {
 }
 
 function liftOf({ incident }: CaseRead): Known {
-  const stage = {
-    id: 'lift',
-    title: 'Close the case',
-    act: 'close the case',
-  } as const;
+  const stage = { id: 'lift', title: 'Close the case', act: 'close the case' } as const;
   return incident.state === 'lifted'
     ? { ...stage, text: 'closed', variant: 'success', isDone: true }
     : { ...stage, text: '', variant: 'pending', isDone: false };

@@ -182,10 +182,7 @@ function CaseView({ read, chosen }: ChosenCase): ReactNode {
             columns={[
               { title: 'When', show: ({ at }) => <When at={at} /> },
               { title: 'What', show: ({ sentence: text }) => text },
-              {
-                title: 'Run',
-                show: ({ run }) => <Link to={query('/log', { run })}>{run.slice(0, 8)}</Link>,
-              },
+              { title: 'Run', show: ({ run }) => <Link to={query('/log', { run })}>{run.slice(0, 8)}</Link> },
             ]}
           />
         </Folded>

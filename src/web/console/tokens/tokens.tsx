@@ -341,11 +341,14 @@ function FacetBars(
     <Bars
       title={name === 'user' ? 'Owner' : 'Application'}
       unit="tokens"
-      bars={facet.slice(0, 8).map((each) => ({
-        label: each.name ?? none,
-        count: each.count,
-        isChosen: each.name === null ? filter['personal'] === 'true' : filter[name] === patternOf(each.name),
-      }))}
+      bars={facet
+        .slice(0, 8)
+        .map((each) => ({
+          label: each.name ?? none,
+          count: each.count,
+          isChosen:
+            each.name === null ? filter['personal'] === 'true' : filter[name] === patternOf(each.name),
+        }))}
       onChoose={(index) => {
         const chosen = facet[index]?.name;
         if (chosen === undefined) return;

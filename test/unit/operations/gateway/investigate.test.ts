@@ -106,12 +106,7 @@ describeEach(kinds(GATEWAYS))('an investigation in the database of %s', (peer) =
       expect.arrayContaining([
         { id: `o_auth2_application:${app.id}`, act: 'made', state: 'there', risk: 'high' },
         { id: `user:${erin}`, act: 'changed', state: 'there', risk: 'critical' },
-        {
-          id: 'setting:ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
-          act: 'changed',
-          state: 'there',
-          risk: 'critical',
-        },
+        { id: 'setting:ALLOW_OAUTH2_FOR_EXTERNAL_USERS', act: 'changed', state: 'there', risk: 'critical' },
         { id: `role_user_assignment:${role.id}`, act: 'made', state: 'there', risk: 'critical' },
         { id: 'authenticator:2', act: 'changed', state: 'there', risk: 'critical' },
         { id: 'o_auth2_access_token:6', act: 'made', state: 'there', risk: 'high' },

@@ -16,9 +16,7 @@ const EVERYTHING: LocalMeasures = { resetPasswords: true, stripRoles: true, endA
 async function controller() {
   const at = await incidentFixture('rest');
   const { capabilities } = description();
-  at.target.self = description({
-    capabilities: { ...capabilities, deactivateUsers: false, roles: true },
-  });
+  at.target.self = description({ capabilities: { ...capabilities, deactivateUsers: false, roles: true } });
   at.target.access.held.set(ALICE, [
     { role: 'superuser', name: 'superuser' },
     { role: 7, name: 'Member of team Ops' },

@@ -258,10 +258,7 @@ describe('reports are recognized by their shape', () => {
     for (const start of ['\uFEFF', ''])
       for (const size of [1, 3, 100_000])
         expect(await read(Buffer.from(`${start}first\r\ntoken: ${VALUE}\r\n`, encoding), size)).toMatchObject(
-          {
-            lines: [2],
-            values: [VALUE],
-          },
+          { lines: [2], values: [VALUE] },
         );
   });
 

@@ -327,11 +327,7 @@ describe('the status of an incident', () => {
     const { incidents, elsewhere } = await incidentStatus({ ...at.common, all: false });
     expect(incidents).toMatchObject([
       // The database shows more than the REST API did, and applies a switch later.
-      {
-        id: incident,
-        address: rest.address,
-        holds: true,
-      },
+      { id: incident, address: rest.address, holds: true },
     ]);
     expect(pathsThat('not_checked', incidents[0]?.accessPaths)).toEqual([
       'basic_authentication',

@@ -52,10 +52,7 @@ describe.each(['database', 'rest'] as const)('a rename after the plan of a lockd
   test('locks down the one who was meant, and says the new name', async () => {
     await using at = await estate(kind);
     const report = await at.lockDownAfter(() => at.rename(2, 'mallory'));
-    expect(report).toMatchObject({
-      result: 'locked',
-      renamed: [{ id: 2, name: 'alice', now: 'mallory' }],
-    });
+    expect(report).toMatchObject({ result: 'locked', renamed: [{ id: 2, name: 'alice', now: 'mallory' }] });
     expect(at.isActive(2)).toBe(false);
     expect(at.tokensOf(2)).toBe(0);
     expect(pathsThat('closed', report.accessPaths)).toContain('users');
