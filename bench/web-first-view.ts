@@ -79,7 +79,7 @@ function add(path: string, content: string | Buffer): void {
 /** Measures the dashboard and the static page in turn, round after round. */
 async function compare(
   browser: Browser,
-  { url, reference }: { readonly url: string; readonly reference: string },
+  { url, reference }: { url: string; reference: string },
 ): Promise<void> {
   const session = await logIn(browser, url);
   const times = { dashboard: [] as number[], react: [] as number[], html: [] as number[] };
@@ -121,7 +121,7 @@ async function logIn(browser: Browser, url: string): Promise<Session> {
 async function view(
   browser: Browser,
   url: string,
-  { session, check }: { readonly session?: Session; readonly check?: (page: Page) => Promise<void> } = {},
+  { session, check }: { session?: Session; check?: (page: Page) => Promise<void> } = {},
 ): Promise<number> {
   const context = await browser.newContext({
     viewport: { width: 1300, height: 900 },

@@ -61,7 +61,7 @@ if (problems.length > 0) {
 
 function problemsIn(file: string, text: string): string[] {
   const found: string[] = [];
-  const at = ({ start, end }: { readonly start: number; readonly end: number }) =>
+  const at = ({ start, end }: { start: number; end: number }) =>
     void found.push(`${file}:${text.slice(0, start).split('\n').length}: ${text.slice(start, end)}`);
   new Visitor({
     Literal(node) {

@@ -41,7 +41,7 @@ if (problems.length > 0) {
 
 function problemsIn(file: string, text: string): string[] {
   const found: string[] = [];
-  const at = ({ start }: { readonly start: number }, problem: string) =>
+  const at = ({ start }: { start: number }, problem: string) =>
     void found.push(`${file}:${text.slice(0, start).split('\n').length}: ${problem}`);
   /** Variables that hold what the clock said. */
   const instants = new Set<string>();

@@ -110,7 +110,7 @@ function* descending(last: number, first: number, gone: ReadonlySet<number>): Ge
 
 function pageOf(
   ids: Iterable<number>,
-  { query, size, count }: { readonly query: URLSearchParams; readonly size: number; readonly count: number },
+  { query, size, count }: { query: URLSearchParams; size: number; count: number },
 ): object {
   const results: object[] = [];
   for (const id of ids) {

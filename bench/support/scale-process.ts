@@ -109,7 +109,7 @@ async function schedule(clock: Clock, store: Awaited<ReturnType<typeof openLedge
       context,
       schedule: new Schedule({ expression, timeZone: 'UTC' }),
       scheduleText: expression,
-      async work({ due }: { readonly due: Date }) {
+      async work({ due }: { due: Date }) {
         waits.push((clock.now().getTime() - due.getTime()) / 1000);
         await clock.wait(seconds * 1000);
         last = (clock.now().getTime() - Date.parse('2026-03-01T02:00:00Z')) / 1000;

@@ -305,7 +305,7 @@ function Listed({ field, values, ...input }: InputProps & { field: FormField; va
 const MAX_OPTIONS = 200;
 
 /** A choice of a collection's resources. If there are more than fit into a menu, the user can search. */
-function Lookup({ field, ...input }: InputProps & { readonly field: FormField }): ReactNode {
+function Lookup({ field, ...input }: InputProps & { field: FormField }): ReactNode {
   const { collection = '', listedIn = collection, shows = 'name', label } = field;
   const [text, setText] = useState('');
   const page = useApi<Page<Record<string, unknown>>>(

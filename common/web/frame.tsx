@@ -201,7 +201,7 @@ interface ListProps {
   readonly onFollow: () => void;
 }
 
-function NavigationGroup({ title, ...list }: ListProps & { readonly title: string }): ReactNode {
+function NavigationGroup({ title, ...list }: ListProps & { title: string }): ReactNode {
   const id = useId();
   return (
     <section className="pf-v6-c-nav__section" aria-labelledby={id}>

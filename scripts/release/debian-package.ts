@@ -38,7 +38,7 @@ export const UNITS_TO_DISABLE = UNITS.filter((unit) => unit !== 'tokenctl-sweep.
  */
 export function writeDebianTree(
   folder: string,
-  { unpacked, processor }: { readonly unpacked: string; readonly processor: Processor },
+  { unpacked, processor }: { unpacked: string; processor: Processor },
 ): void {
   cpSync(unpacked, join(folder, PROGRAM), { recursive: true });
   move(folder, `${PROGRAM}/share/bash-completion`, 'usr/share/bash-completion');

@@ -46,7 +46,7 @@ function publishedFiles(): readonly string[] {
 
 function copyPackage(
   path: string,
-  { folder, version }: { readonly folder: string; readonly version: string | undefined },
+  { folder, version }: { folder: string; version: string | undefined },
 ): void {
   const source = join(root, path);
   const installed = (jsonIn(join(source, 'package.json')) as { version: string }).version;

@@ -16,11 +16,7 @@ export const RPM_PROCESSORS = { x64: 'x86_64', arm64: 'aarch64' } as const;
  */
 export function writeRpmPackage(
   file: string,
-  {
-    debian,
-    processor,
-    work,
-  }: { readonly debian: string; readonly processor: keyof typeof RPM_PROCESSORS; readonly work: string },
+  { debian, processor, work }: { debian: string; processor: keyof typeof RPM_PROCESSORS; work: string },
 ): void {
   const tree = join(work, 'tree');
   cpSync(debian, tree, { recursive: true, verbatimSymlinks: true });

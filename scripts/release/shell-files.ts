@@ -76,7 +76,7 @@ function manualSection({
   args,
   flags,
   examples = [],
-}: DescribedCommand & { readonly path: string }): readonly string[] {
+}: DescribedCommand & { path: string }): readonly string[] {
   const words = Object.values(args).map(({ name, required }) => {
     const word = `\\fI${roff(name.toUpperCase())}\\fR`;
     return required === true ? word : `[${word}]`;

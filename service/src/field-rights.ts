@@ -98,11 +98,7 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
 /** Refuses changed values that the caller may not set, although they may change the object. Throws 400 or 403. */
 export function requireFieldRights(
   type: string,
-  {
-    before,
-    after,
-    ...who
-  }: Omit<FieldChange, 'from' | 'to'> & { readonly before: object; readonly after: object },
+  { before, after, ...who }: Omit<FieldChange, 'from' | 'to'> & { before: object; after: object },
 ): void {
   const [from, to] = [before, after].map((values) => values as Readonly<Record<string, unknown>>);
   for (const [field, { refuses }] of Object.entries(FIELD_RULES[type] ?? {})) {

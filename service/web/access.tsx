@@ -138,7 +138,7 @@ function useTakeAway(role: Role, kind: Kind): (id: number, name: string) => Prom
   };
 }
 
-function GiveRole({ roles }: { readonly roles: readonly Role[] }): ReactNode {
+function GiveRole({ roles }: { roles: readonly Role[] }): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const notify = useNotify();
   return (
@@ -215,7 +215,7 @@ const PAGES: Readonly<Record<string, string>> = {
   credential: '/credentials',
 };
 
-export function HeldRoles({ path }: { readonly path: string }): ReactNode {
+export function HeldRoles({ path }: { path: string }): ReactNode {
   return (
     <ResourceList<HeldRole>
       name="roles"

@@ -120,7 +120,7 @@ function kindOfInput(input: Pick<Input, 'type' | 'secret' | 'multiline' | 'choic
   return input.secret ? 'password' : 'text';
 }
 
-function Inputs({ inputs }: { readonly inputs: Readonly<Record<string, unknown>> }): ReactNode {
+function Inputs({ inputs }: { inputs: Readonly<Record<string, unknown>> }): ReactNode {
   const entries = Object.entries(inputs);
   if (entries.length === 0) return 'None';
   return (

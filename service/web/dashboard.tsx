@@ -72,7 +72,7 @@ export function Dashboard(): ReactNode {
   );
 }
 
-function Resources({ data }: { readonly data: Totals | undefined }): ReactNode {
+function Resources({ data }: { data: Totals | undefined }): ReactNode {
   return (
     <Gallery hasGutter minWidths={{ default: '120px', md: '30%', lg: '120px' }}>
       {RESOURCES.map(([key, title, path]) => (
@@ -159,7 +159,7 @@ function Counts(props: {
 }
 
 /** A line whose number comes from its list. */
-function AskedCount({ kind, line }: { readonly kind: Kind; readonly line: Line }): ReactNode {
+function AskedCount({ kind, line }: { kind: Kind; line: Line }): ReactNode {
   const path = withQuery(`/api/v2/${kind}/`, { page_size: 1, ...line.filter });
   const { data, isError } = useApi<Page<unknown>>(path, { every: EVERY });
   const count = isError ? '–' : data === undefined ? '…' : numberText(data.count);

@@ -33,7 +33,7 @@ export function ServiceFrame(): ReactNode {
   );
 }
 
-function Shown({ page }: { readonly page: LoadedPage }): ReactNode {
+function Shown({ page }: { page: LoadedPage }): ReactNode {
   // The same component as long as the page is shown.
   const [Component] = useState(page.component);
   return <Component />;

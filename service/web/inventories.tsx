@@ -52,7 +52,7 @@ const INVENTORY_FIELD: FormField = {
   required: true,
 };
 
-function variablesOf({ variables }: { readonly variables: string }): ReactNode {
+function variablesOf({ variables }: { variables: string }): ReactNode {
   if (variables === '') return '';
   return (
     <CodeBlock>
@@ -215,7 +215,7 @@ function inventoryOf({ inventory, summary_fields }: OfInventory): ReactNode {
   return <Link to={`/inventories/${inventory}`}>{summary_fields.inventory?.name ?? `ID ${inventory}`}</Link>;
 }
 
-function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode {
+function HostState({ host: { enabled } }: { host: HostRow }): ReactNode {
   return (
     <Label isCompact color={enabled ? 'green' : 'grey'}>
       {enabled ? 'Enabled' : 'Disabled'}

@@ -75,7 +75,7 @@ function FolderHelp(): ReactNode {
   return `${source} No folder is available. Ask the operator of the service to add one, and then reload this page.`;
 }
 
-function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }): ReactNode {
+function ProjectStatus({ project: { status } }: { project: ProjectRow }): ReactNode {
   const isGood = status === 'ok' || status === 'successful';
   const isMissing = status === 'missing' || status === 'failed' || status === 'error';
   return (
@@ -87,7 +87,7 @@ function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }
 
 const MAX_PLAYBOOKS = 50;
 
-function Playbooks({ project: { id } }: { readonly project: ProjectRow }): ReactNode {
+function Playbooks({ project: { id } }: { project: ProjectRow }): ReactNode {
   const query = useApi<readonly string[]>(`/api/v2/projects/${id}/playbooks/`);
   return (
     <Loaded query={query}>

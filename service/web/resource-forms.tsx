@@ -37,7 +37,7 @@ function formOf<T extends Shown>(
   };
 }
 
-function namedFields({ nameLength = 512 }: { readonly nameLength?: number }): readonly FormField[] {
+function namedFields({ nameLength = 512 }: { nameLength?: number }): readonly FormField[] {
   return [
     { name: 'name', label: 'Name', required: true, maxLength: nameLength },
     { name: 'description', label: 'Description' },
@@ -87,7 +87,7 @@ interface BodyParts {
 }
 
 /** The form for a new resource. Parameters in the URL, such as `?inventory=1`, are its initial values. */
-export function AddResource<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
+export function AddResource<T extends Shown>({ kind }: { kind: ResourceKind<T> }): ReactNode {
   const navigate = useNavigate();
   const notify = useNotify();
   const [given] = useSearchParams();
@@ -131,7 +131,7 @@ export function AddResource<T extends Shown>({ kind }: { readonly kind: Resource
   );
 }
 
-export function EditResource<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
+export function EditResource<T extends Shown>({ kind }: { kind: ResourceKind<T> }): ReactNode {
   return (
     <ReadResource kind={kind}>
       {(resource) => <EditForm key={resource.id} kind={kind} resource={resource} />}

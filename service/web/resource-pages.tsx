@@ -232,7 +232,7 @@ function KindList<T extends Shown>(props: {
   );
 }
 
-export function KindPage<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
+export function KindPage<T extends Shown>({ kind }: { kind: ResourceKind<T> }): ReactNode {
   return (
     <>
       <PageHeading title={kind.plural} />

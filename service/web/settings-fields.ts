@@ -103,7 +103,7 @@ function isSecret(key: string, value: unknown): boolean {
 
 function helpOf(
   { help_text = '', warning_text, default: standard, placeholder, unit, type }: Described,
-  { isFixed, isSecret }: { readonly isFixed: boolean; readonly isSecret: boolean },
+  { isFixed, isSecret }: { isFixed: boolean; isSecret: boolean },
 ): string {
   const shown =
     type === 'integer' && typeof standard === 'number' && unit === 'seconds'

@@ -149,7 +149,7 @@ export function LaunchTemplate(): ReactNode {
   return <ReadResource kind={TEMPLATE}>{(template) => <Launch template={template} />}</ReadResource>;
 }
 
-function Launch({ template }: { readonly template: TemplateRow }): ReactNode {
+function Launch({ template }: { template: TemplateRow }): ReactNode {
   const navigate = useNavigate();
   const path = `${TEMPLATE.path}/${template.id}`;
   const api = `/api/v2/job_templates/${template.id}/launch/`;

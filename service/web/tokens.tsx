@@ -75,7 +75,7 @@ const FACTS: readonly Column<Token>[] = [
   { title: 'Expires', orderBy: 'expires', show: ({ expires }) => <Expiry value={expires} /> },
 ];
 
-function Expiry({ value }: { readonly value: string }): ReactNode {
+function Expiry({ value }: { value: string }): ReactNode {
   if (isNever(value)) return <span title={value}>Never</span>;
   const isExpired = Date.parse(value) < Date.now();
   return (
@@ -92,7 +92,7 @@ function Expiry({ value }: { readonly value: string }): ReactNode {
 
 const LastUses = createContext<ReadonlyMap<number, string>>(new Map());
 
-function LastUse({ id }: { readonly id: number }): ReactNode {
+function LastUse({ id }: { id: number }): ReactNode {
   return useContext(LastUses).get(id) ?? '';
 }
 
@@ -374,7 +374,7 @@ export function TokenPage(): ReactNode {
   );
 }
 
-function TokenDetails({ token }: { readonly token: Token }): ReactNode {
+function TokenDetails({ token }: { token: Token }): ReactNode {
   const me = useMe();
   const navigate = useNavigate();
   const revocation = revocationBy(me);

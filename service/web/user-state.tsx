@@ -25,7 +25,7 @@ export function InactiveUsers(props: {
   return <Inactive value={inactive}>{children}</Inactive>;
 }
 
-export function UserState({ user }: { readonly user: Pick<User, 'id'> }): ReactNode {
+export function UserState({ user }: { user: Pick<User, 'id'> }): ReactNode {
   const inactive = useContext(Inactive);
   if (inactive === null) return '';
   const isActive = !inactive.has(user.id);
@@ -37,14 +37,14 @@ export function UserState({ user }: { readonly user: Pick<User, 'id'> }): ReactN
 }
 
 /** The first notice on a deactivated user's page; nothing for other users. */
-export function InactiveNotice({ user }: { readonly user: Pick<User, 'id' | 'username'> }): ReactNode {
+export function InactiveNotice({ user }: { user: Pick<User, 'id' | 'username'> }): ReactNode {
   if (useContext(Inactive)?.has(user.id) !== true) return null;
   const title = `${user.username} is deactivated and cannot log in.`;
   return <Alert isInline variant="warning" component="p" className="page-notice" title={title} />;
 }
 
 /** Deactivates a user after a confirmation, or activates one. Only for superusers, and for other users. */
-export function ActivationButton({ user }: { readonly user: User }): ReactNode {
+export function ActivationButton({ user }: { user: User }): ReactNode {
   const me = useMe();
   const inactive = useContext(Inactive);
   const [isOpen, setOpen] = useState(false);

@@ -111,7 +111,7 @@ const USER: ResourceKind<User> = {
 };
 
 /** What is special about a user: additional rights, or an account at a provider. */
-function Roles({ user }: { readonly user: User }): ReactNode {
+function Roles({ user }: { user: User }): ReactNode {
   const roles = [
     ...(user.is_superuser ? ['Superuser'] : []),
     ...(user.is_system_auditor ? ['System auditor'] : []),
@@ -209,7 +209,7 @@ function Groups(props: {
   );
 }
 
-function Tokens({ user }: { readonly user: User }): ReactNode {
+function Tokens({ user }: { user: User }): ReactNode {
   const me = useMe();
   const isOwn = user.id === me.id;
   return (

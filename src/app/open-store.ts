@@ -16,13 +16,13 @@ export async function openStore(
     environment,
     isPrivate = false,
   }: {
-    readonly configuration: Configuration;
+    configuration: Configuration;
     /** Instead of the configured ones. */
-    readonly stores?: Readonly<Record<string, StoreSettings>>;
-    readonly consumer: string;
-    readonly environment: Environment;
+    stores?: Readonly<Record<string, StoreSettings>>;
+    consumer: string;
+    environment: Environment;
     /** For a file. */
-    readonly isPrivate?: boolean;
+    isPrivate?: boolean;
   },
 ): Promise<SecretStore> {
   const settings = storeFor(storeSettings(name, stores), consumer);

@@ -28,7 +28,7 @@ export interface Link {
  * 8785). Secrets in its data become `[redacted]`.
  * @throws Error for data that JSON cannot represent: NaN, a lone surrogate, a cycle.
  */
-export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { readonly at: Date }): Link {
+export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { at: Date }): Link {
   const seq = head.size + 1;
   const line = canonical({
     ...draft,

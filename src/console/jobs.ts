@@ -77,7 +77,7 @@ function partsOf(job: string): [string, string | undefined] {
 
 function jobRow(
   { name, settings, context, expression, schedule, last, problem }: JobState,
-  { now, contexts }: { readonly now: Date; readonly contexts: readonly string[] },
+  { now, contexts }: { now: Date; contexts: readonly string[] },
 ) {
   const ticks: Date[] = [];
   for (let at = now; schedule !== null && ticks.length < NEXT_TICKS; ) {

@@ -42,7 +42,7 @@ export interface AccountsRead {
  */
 export function serveNames(
   app: FastifyInstance,
-  { places, controllers }: { readonly places: Places; readonly controllers: Controllers },
+  { places, controllers }: { places: Places; controllers: Controllers },
 ): void {
   const users = new Answers<readonly string[]>(
     (place) =>

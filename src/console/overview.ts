@@ -254,7 +254,7 @@ function openOf({ incidents, unread }: IncidentList) {
 
 function auditOf(
   { at, incomplete, kinds, calendar, summary }: AuditRead,
-  { withCalendar }: { readonly withCalendar: boolean },
+  { withCalendar }: { withCalendar: boolean },
 ) {
   const { found, bySeverity, tokensRead, notChecked } = summary;
   const within = (days: number) =>

@@ -105,7 +105,7 @@ function keepPlan({ name, plan, approval }: z.infer<typeof uploadSchema>, enviro
 }
 
 /** The routes that show a saved plan with the state of its approval. They query no controller. */
-export function serveSavedPlans(app: FastifyInstance, { places }: { readonly places: Places }): void {
+export function serveSavedPlans(app: FastifyInstance, { places }: { places: Places }): void {
   const { environment } = places;
   // Allowed with --read-only: a plan is read from where the console can read it.
   const reads = { config: { readsOnly: true }, bodyLimit: 2 * MAX_PLAN } as const;

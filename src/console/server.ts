@@ -259,7 +259,7 @@ function listenFailure(port: number, cause: unknown): TokenctlError {
 
 function endOf(
   signal: AbortSignal,
-  { isIdle, checkEveryMs }: { readonly isIdle: () => boolean; readonly checkEveryMs: number },
+  { isIdle, checkEveryMs }: { isIdle: () => boolean; checkEveryMs: number },
 ): Promise<void> {
   return new Promise((resolve) => {
     const timer = setInterval(() => isIdle() && end(), checkEveryMs);

@@ -38,11 +38,7 @@ export interface RotationState {
  */
 export function rotationState(
   { name, every, overlap }: Consumer,
-  {
-    leases,
-    stored,
-    now,
-  }: { readonly leases: readonly Lease[]; readonly stored: string | null; readonly now: Date },
+  { leases, stored, now }: { leases: readonly Lease[]; stored: string | null; now: Date },
 ): RotationState {
   const own = leases.filter(({ consumer }) => consumer === name);
   const living = own.filter(isOpen);

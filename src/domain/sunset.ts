@@ -79,10 +79,10 @@ function filled(
     total = Number.POSITIVE_INFINITY,
     taken = new Map(),
   }: Pick<Spread, 'taken'> & {
-    readonly days: readonly Date[];
-    readonly most: number;
+    days: readonly Date[];
+    most: number;
     /** Number of tokens to distribute over all days; default: the first days are filled. */
-    readonly total?: number;
+    total?: number;
   },
 ): readonly OwnersEnd[] | null {
   const ends: OwnersEnd[] = [];

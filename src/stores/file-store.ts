@@ -33,7 +33,7 @@ const NEW_MODE = 0o600;
 export function fileStore(
   path: string,
   called: string,
-  { isPrivate = false }: { readonly isPrivate?: boolean } = {},
+  { isPrivate = false }: { isPrivate?: boolean } = {},
 ): SecretStore {
   const name = `${called} (${path})`;
   const read = () => {

@@ -43,7 +43,7 @@ export function lackOf<Place>(place: Place, needs: readonly Need<Place>[]): stri
 export async function runSuites<Place>(
   place: Place,
   suites: readonly Suite<Place>[],
-  { say, isStopped }: { readonly say: (outcome: Outcome) => void; readonly isStopped: () => boolean },
+  { say, isStopped }: { say: (outcome: Outcome) => void; isStopped: () => boolean },
 ): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const suite of suites) {

@@ -99,7 +99,7 @@ export async function testConsole(options: {
 
 /** The console of a home folder, closed with the test. */
 export async function consoleOf(
-  { folder }: { readonly folder: string },
+  { folder }: { folder: string },
   options: Partial<Parameters<typeof testConsole>[0]> = {},
 ): Promise<TestConsole> {
   const opened = await testConsole({ home: folder, ...options });

@@ -80,15 +80,15 @@ export async function signalWorld({
   delivery = '      audience: https://tokenctl.example.com\n      push: { token: { file: stream.token } }',
   serve,
 }: {
-  readonly program: ReturnType<typeof receiverProgram>;
-  readonly more?: string;
-  readonly transmitterLines?: string;
-  readonly context?: 'database' | 'rest';
+  program: ReturnType<typeof receiverProgram>;
+  more?: string;
+  transmitterLines?: string;
+  context?: 'database' | 'rest';
   /** Lines of further contexts. */
-  readonly contexts?: string;
+  contexts?: string;
   /** How events arrive: lines of the transmitter, indented by six. */
-  readonly delivery?: string | ((url: string) => string);
-  readonly serve?: Parameters<typeof startTransmitter>[0];
+  delivery?: string | ((url: string) => string);
+  serve?: Parameters<typeof startTransmitter>[0];
 }): Promise<SignalWorld> {
   const url = await serviceDatabase();
   const service = await startTestService({ database: { url: new Secret(url) } });

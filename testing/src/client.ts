@@ -77,7 +77,7 @@ export class Client {
   async logIn(
     username: string,
     password: string,
-    { path = '/api/login/', ...more }: Sent & { readonly path?: string } = {},
+    { path = '/api/login/', ...more }: Sent & { path?: string } = {},
   ): Promise<Answer> {
     await this.get(path);
     const token = this.cookies.get('csrftoken') ?? '';

@@ -56,7 +56,7 @@ export interface Expected {
  */
 export async function verifySecurityEvent(
   token: string,
-  { maxAge, ...expected }: Expected & { readonly maxAge: number },
+  { maxAge, ...expected }: Expected & { maxAge: number },
 ): Promise<SecurityEvent> {
   const claims = await verified(token, expected, { typ: 'secevent+jwt', maxTokenAge: maxAge });
   return readSecurityEvent(claims);
@@ -84,7 +84,7 @@ export interface Logout {
  */
 export async function verifyLogoutToken(
   token: string,
-  { withoutExpiry = false, ...expected }: Expected & { readonly withoutExpiry?: boolean },
+  { withoutExpiry = false, ...expected }: Expected & { withoutExpiry?: boolean },
 ): Promise<Logout> {
   const claims = await verified(token, expected, {
     types: ['logout+jwt', 'jwt'],
@@ -141,7 +141,7 @@ const OWN_KEYS = ['jku', 'jwk', 'x5u', 'x5c'];
  */
 export async function verifyIdentity(
   token: string,
-  { maxAge, ...expected }: Expected & { readonly maxAge: number },
+  { maxAge, ...expected }: Expected & { maxAge: number },
 ): Promise<JWTPayload & { readonly exp: number; readonly iat: number }> {
   if (token.length > MAX_IDENTITY_LENGTH) throw invalid('it is too long');
   const header = headerOf(token);
@@ -171,7 +171,7 @@ function headerOf(token: string): object {
 async function verified(
   token: string,
   { issuer, audiences, algorithms, keys, now }: Expected,
-  { types, ...options }: JWTVerifyOptions & { readonly types?: readonly string[] },
+  { types, ...options }: JWTVerifyOptions & { types?: readonly string[] },
 ): Promise<JWTPayload> {
   if (token.length > MAX_TOKEN_LENGTH) throw invalid('it is too long');
   try {

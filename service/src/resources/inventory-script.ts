@@ -51,10 +51,7 @@ function serveVariables(app: FastifyInstance, service: ServiceContext, kind: Kin
   });
 }
 
-async function showScript(
-  { service, request, reply }: Exchange,
-  { id }: { readonly id: number },
-): Promise<unknown> {
+async function showScript({ service, request, reply }: Exchange, { id }: { id: number }): Promise<unknown> {
   const query = new URLSearchParams(parseTarget(request.url).query);
   const given = (name: string) => lastValue(query, name) ?? '';
   if (given('subset') !== '') throw badRequest('This service does not slice inventories.');

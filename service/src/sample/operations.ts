@@ -257,13 +257,13 @@ function sampleJob(
     free,
     number,
   }: {
-    readonly template: SampleTemplate;
-    readonly onCall: readonly string[];
-    readonly created: number;
+    template: SampleTemplate;
+    onCall: readonly string[];
+    created: number;
     /** When the previous job has ended. */
-    readonly free: number;
+    free: number;
     /** The index among all jobs. */
-    readonly number: number;
+    number: number;
   },
 ): SampleJob {
   const { launches, inventory } = template;

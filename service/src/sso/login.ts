@@ -69,7 +69,7 @@ export async function beginLogin(
 function startAtProvider(
   service: ServiceContext,
   configuration: BackendConfiguration,
-  { idp, ...loginRequest }: LoginRequest & { readonly idp: unknown },
+  { idp, ...loginRequest }: LoginRequest & { idp: unknown },
 ): Promise<ProviderRedirect> {
   switch (configuration.backend) {
     case 'github':
@@ -106,7 +106,7 @@ type QueriedBackend = Exclude<Backend, 'saml'>;
 export async function completeLogin(
   service: ServiceContext,
   request: FastifyRequest,
-  { backend, admit }: Admission & { readonly backend: QueriedBackend },
+  { backend, admit }: Admission & { backend: QueriedBackend },
 ): Promise<Completed> {
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';

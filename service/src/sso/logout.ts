@@ -45,7 +45,7 @@ export async function remainingSession(
 async function providerLogout(
   service: ServiceContext,
   request: FastifyRequest,
-  { backend, details }: Pick<ProviderSession, 'details'> & { readonly backend: Backend },
+  { backend, details }: Pick<ProviderSession, 'details'> & { backend: Backend },
 ): Promise<RemainingSession> {
   const { backends, label } = await ssoConfiguration(service, service.database);
   const configuration = backends.find((each) => each.backend === backend);

@@ -70,7 +70,7 @@ export async function beginOpenId(
 export async function completeOpenId(
   { discoveries }: ServiceContext,
   configuration: OpenIdConfiguration,
-  { state, query, details, mapped }: ProviderCallback & { readonly mapped: ReadonlySet<string> },
+  { state, query, details, mapped }: ProviderCallback & { mapped: ReadonlySet<string> },
 ): Promise<IDToken> {
   const library = await import('openid-client');
   const provider = await discoveries.find(configuration).catch(refuse);

@@ -138,10 +138,10 @@ export class ProviderEvents {
       subject,
       sessionsOnly = false,
     }: {
-      readonly configuration: OpenIdConfiguration;
-      readonly subject: SubjectIdentifier;
+      configuration: OpenIdConfiguration;
+      subject: SubjectIdentifier;
       /** Ends only the sessions that the user started through the provider, not the tokens. */
-      readonly sessionsOnly?: boolean;
+      sessionsOnly?: boolean;
     },
   ): Promise<EventOutcome> {
     const { backend } = configuration;

@@ -84,7 +84,7 @@ export function nameIdFormat({ name_id_format, attr_user_permanent_id: attribute
 /** Starts a login with SAML and the redirect binding. Throws SsoFailure `not_configured`, `misconfigured`. */
 export async function beginSaml(
   configuration: SamlConfiguration,
-  { redirectUri, state, idp: name }: LoginRequest & { readonly idp: string },
+  { redirectUri, state, idp: name }: LoginRequest & { idp: string },
 ): Promise<ProviderRedirect> {
   const exchange = { configuration, idp: idpOf(configuration, name), callback: redirectUri };
   let requestId = '';

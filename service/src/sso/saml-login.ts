@@ -43,7 +43,7 @@ interface Posted {
 export async function completeSaml(
   service: SamlService,
   request: FastifyRequest,
-  { admit, admitUnsolicited }: Admission & { readonly admitUnsolicited: () => void },
+  { admit, admitUnsolicited }: Admission & { admitUnsolicited: () => void },
 ): Promise<Completed> {
   const posted = read(request.body);
   const login = await takePendingLogin(service, request, { backend: 'saml', state: posted.relayState });

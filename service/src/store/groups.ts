@@ -49,7 +49,7 @@ interface Pair {
 export function changeMember(
   transaction: Queryable,
   relation: GroupRelation,
-  { group, member, operation }: Pair & { readonly operation: 'associate' | 'disassociate' },
+  { group, member, operation }: Pair & { operation: 'associate' | 'disassociate' },
 ): Promise<boolean> {
   const [table, groups, members] = LINKS[relation].map(identifier);
   const change =

@@ -140,7 +140,7 @@ export interface RunnableJob extends JobOptions {
  */
 export async function startJob(
   transaction: Queryable,
-  { id, runner, at }: OwnJob & { readonly at: Date },
+  { id, runner, at }: OwnJob & { at: Date },
 ): Promise<RunnableJob | 'blocked' | null> {
   // One at a time across all replicas.
   await sql`SELECT FROM service_job_template t JOIN service_job x ON x.job_template_id = t.id

@@ -68,7 +68,7 @@ export function changeGrant(
     operation,
     roleId,
     ...to
-  }: { readonly operation: 'associate' | 'disassociate'; readonly roleId: number } & (
+  }: { operation: 'associate' | 'disassociate'; roleId: number } & (
     | { readonly userId: number }
     | { readonly teamId: number }
   ),

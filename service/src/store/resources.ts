@@ -205,7 +205,7 @@ export async function insertResource(
 export function updateResource(
   transaction: Queryable,
   storage: Storage,
-  { id, values, at, by }: Written & { readonly id: number },
+  { id, values, at, by }: Written & { id: number },
 ): Promise<boolean> {
   const { owner, hasMakers, modified = 'modified' } = storage;
   const columns: ResourceValues = {

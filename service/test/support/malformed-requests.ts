@@ -94,11 +94,7 @@ const HUGE = Buffer.alloc(1_200_000, 0x78);
 /** Makes requests to every address that a description names, in turn, each wrong in its own way. */
 export function* malformedRequests(
   { paths }: Described,
-  {
-    count,
-    seed,
-    authorization,
-  }: { readonly count: number; readonly seed: number; readonly authorization: string },
+  { count, seed, authorization }: { count: number; seed: number; authorization: string },
 ): Generator<Malformed> {
   const choose = new Choices(seed);
   const addresses = Object.entries(paths);

@@ -117,7 +117,7 @@ function useLines(text: string): PlaybookOutput & { readonly isCut: boolean; rea
 }
 
 /** A job's output in a scrolling box, with a search, and with a switch that follows it while the job runs. */
-export function Output({ id, isActive }: { readonly id: number; readonly isActive: boolean }): ReactNode {
+export function Output({ id, isActive }: { id: number; isActive: boolean }): ReactNode {
   const { text, isWhole, isEnded, problem } = useOutput(id, isActive);
   const { lines, kinds, isCut, before } = useLines(text);
   const { hash } = useLocation();
@@ -275,14 +275,14 @@ const Lines = memo(function Lines({
   search,
   current,
 }: {
-  readonly text: string;
+  text: string;
   /** The kinds of the lines, one letter each. */
-  readonly kinds: string;
+  kinds: string;
   /** How many lines precede them. */
-  readonly first: number;
-  readonly search: string;
+  first: number;
+  search: string;
   /** The line to mark; -1 for none. */
-  readonly current: number;
+  current: number;
 }): ReactNode {
   return (
     <div className="output-lines" style={{ counterReset: `line ${first}` }}>
@@ -305,7 +305,7 @@ const Lines = memo(function Lines({
 });
 
 /** A line with marked search results, in elements, which escape unsafe characters. Plain text would not be escaped. */
-function Found({ line, search }: { readonly line: string; readonly search: string }): ReactNode {
+function Found({ line, search }: { line: string; search: string }): ReactNode {
   const pieces = search === '' ? [line] : piecesOf(line, search);
   return (
     <>

@@ -35,7 +35,7 @@ const RESULTS = {
   skipped: ['Skipped', { color: 'blue' }],
 } as const satisfies Record<Result, unknown>;
 
-function ResultLabel({ result }: { readonly result: Result }): ReactNode {
+function ResultLabel({ result }: { result: Result }): ReactNode {
   const [name, look] = RESULTS[result];
   return (
     <Label isCompact {...look}>
@@ -50,7 +50,7 @@ type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 const PAGE_SIZE = 50;
 
-export function Results({ id, isActive }: { readonly id: number; readonly isActive: boolean }): ReactNode {
+export function Results({ id, isActive }: { id: number; isActive: boolean }): ReactNode {
   const { text, isWhole, problem } = useOutput(id, isActive);
   const output = useMemo(() => readPlaybookOutput(text), [text]);
   if (problem !== null) return <Alert isInline variant="warning" component="p" title={problem} />;

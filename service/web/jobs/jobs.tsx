@@ -40,7 +40,7 @@ function isActive({ status }: JobRow): boolean {
   return ACTIVE.has(status);
 }
 
-function JobStatus({ status }: { readonly status: string }): ReactNode {
+function JobStatus({ status }: { status: string }): ReactNode {
   const kind = ({ successful: 'success', failed: 'danger', error: 'danger', canceled: 'warning' } as const)[
     status
   ];
@@ -201,7 +201,7 @@ export function JobDetails(): ReactNode {
 }
 
 /** The heading and tabs of a job, which is refreshed until it has ended. */
-function JobPage({ children }: { readonly children: (job: JobRow) => ReactNode }): ReactNode {
+function JobPage({ children }: { children: (job: JobRow) => ReactNode }): ReactNode {
   const { id = '' } = useParams();
   const [isRead, setRead] = useState(true);
   const query = useApi<JobRow>(`/api/v2/jobs/${id}/`, { every: isRead && POLL_MS });
@@ -254,7 +254,7 @@ function useMayCancel(job: JobRow): boolean {
   return isActive(job) && (may || template.data?.summary_fields.user_capabilities?.edit === true);
 }
 
-function JobActions({ job }: { readonly job: JobRow }): ReactNode {
+function JobActions({ job }: { job: JobRow }): ReactNode {
   const navigate = useNavigate();
   const notify = useNotify();
   const queries = useQueryClient();

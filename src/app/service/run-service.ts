@@ -178,7 +178,7 @@ function readPem(path: string): string {
 /** Shows the password once on a terminal. Without one, writes it to a file, so that no log contains it. */
 function showAdminPassword(
   { generatedAdminPassword: password }: RunningService,
-  { notify, attended, folder }: ServiceEnvironment & { readonly folder: string },
+  { notify, attended, folder }: ServiceEnvironment & { folder: string },
 ): void {
   if (password === null) return;
   if (attended) {

@@ -183,9 +183,9 @@ export class Intake implements SignalIntake {
     kind,
     ...rest
   }: Pick<NewSignal, 'issuer' | 'jti' | 'issued' | 'route' | 'subject'> & {
-    readonly name: string;
-    readonly transmitter: TransmitterSettings;
-    readonly kind: SignalKind;
+    name: string;
+    transmitter: TransmitterSettings;
+    kind: SignalKind;
   }): Omit<NewSignal, 'received'> {
     const mapping = actionsOf(this.#options.settings, transmitter)[kind];
     // No member of an event narrows these kinds.
@@ -257,12 +257,12 @@ function securitySignal(
     actions,
     foreign,
   }: {
-    readonly name: string;
-    readonly route: SignalRoute;
-    readonly transmitter: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'>;
-    readonly actions: Mappings;
+    name: string;
+    route: SignalRoute;
+    transmitter: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'>;
+    actions: Mappings;
     /** A stream other than the transmitter's; null if there is none. */
-    readonly foreign: string | null;
+    foreign: string | null;
   },
 ): Omit<NewSignal, 'received'> {
   const shared = {
@@ -323,7 +323,7 @@ function begin(
     kind,
     tenants,
     criticalMembers,
-  }: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'> & { readonly kind: SignalKind },
+  }: Pick<TransmitterSettings, 'tenants' | 'criticalMembers'> & { kind: SignalKind },
 ): Pick<NewSignal, 'action' | 'state' | 'reason'> {
   // As for a paused stream: a person who relies on the events has to know.
   if (action === 'nothing' && kind === 'opt-out-effective')

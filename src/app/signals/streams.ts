@@ -61,7 +61,7 @@ export function pollSourceOf(
 /** The configured token, or one that its client requests, and requests again once it is refused. */
 function authorizationOf(
   name: string,
-  { token, client }: { readonly token: SecretReference | undefined } & Pick<TransmitterSettings, 'client'>,
+  { token, client }: { token: SecretReference | undefined } & Pick<TransmitterSettings, 'client'>,
   environment: Environment,
 ): TransmitterClientOptions['authorization'] {
   if (token !== undefined) {
@@ -165,12 +165,12 @@ export async function openPolledStreams({
   signal,
   notifiers,
 }: {
-  readonly configuration: Configuration;
-  readonly environment: Environment;
-  readonly auditLog: AuditLog;
-  readonly signal: AbortSignal;
+  configuration: Configuration;
+  environment: Environment;
+  auditLog: AuditLog;
+  signal: AbortSignal;
   /** The recipients of notices about pending events, by name. */
-  readonly notifiers: ReadonlyMap<string, Notifier>;
+  notifiers: ReadonlyMap<string, Notifier>;
 }): Promise<PolledStreams> {
   const settings = requireSignals(configuration);
   const store = await openQueue(settings, environment);

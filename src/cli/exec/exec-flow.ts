@@ -115,7 +115,7 @@ function requireVariable(name: string): void {
 /** Refuses, before anything is created, what would be refused later or could not be ended. */
 async function requireMayMake(
   { runtime, flags }: ExecRequest,
-  { description, seconds }: { readonly description: TargetDescription; readonly seconds: number },
+  { description, seconds }: { description: TargetDescription; seconds: number },
 ): Promise<void> {
   const { identity, dialect, credential, capabilities } = description;
   const { user } = flags;
@@ -140,7 +140,7 @@ async function requireMayMake(
 
 async function withToken(
   request: ExecRequest,
-  { path, scope, seconds }: { readonly path: string; readonly scope: string; readonly seconds: number },
+  { path, scope, seconds }: { path: string; scope: string; seconds: number },
 ): Promise<Ended> {
   const { runtime, flags, command } = request;
   using relay = new SignalRelay();
@@ -201,7 +201,7 @@ async function endOverdue(change: Change): Promise<void> {
 
 async function announce(
   { runtime }: ExecRequest,
-  { made, hasHost }: { readonly made: LimitedToken; readonly hasHost: boolean },
+  { made, hasHost }: { made: LimitedToken; hasHost: boolean },
 ): Promise<void> {
   const { token, until } = made;
   const { context, credential } = await runtime.description();
@@ -223,7 +223,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  */
 async function endInTime(
   request: ExecRequest,
-  { made, signal }: { readonly made: LimitedToken; readonly signal: AbortSignal },
+  { made, signal }: { made: LimitedToken; signal: AbortSignal },
 ): Promise<boolean> {
   const { runtime } = request;
   const clock = await runtime.targetClock();

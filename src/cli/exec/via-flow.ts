@@ -47,7 +47,7 @@ export function viaFlow(request: ExecRequest, broker: string): PlannedChange<End
 
 async function withBrokered(
   { runtime, flags, command }: ExecRequest,
-  { path, broker }: { readonly path: string; readonly broker: string },
+  { path, broker }: { path: string; broker: string },
 ): Promise<Ended> {
   using relay = new SignalRelay();
   const source = { file: flags['identity-file'], variable: flags['identity-env'] };

@@ -119,13 +119,13 @@ function liftChange(
     elsewhere,
     closes,
   }: Pick<LiftRequest, 'closes'> & {
-    readonly description: TargetDescription;
-    readonly choices: {
+    description: TargetDescription;
+    choices: {
       readonly acceptSessions: boolean;
       readonly keepDeactivated: boolean | undefined;
       readonly keeping: readonly string[];
     };
-    readonly elsewhere: readonly DueIncident[];
+    elsewhere: readonly DueIncident[];
   },
 ): LiftChange {
   const meant = plans.filter(hasWork);

@@ -39,7 +39,7 @@ const SHOWN = 8;
 export function lockdownPlanDocument(
   plan: LockdownPlan,
   description: TargetDescription,
-  { ends, opens }: { readonly ends: Line; readonly opens: boolean },
+  { ends, opens }: { ends: Line; opens: boolean },
 ): Document {
   const { continues, selection, usersKept, usersGone } = plan;
   const incident = continues || opens ? plan.incident : 'a new incident';

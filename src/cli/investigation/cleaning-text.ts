@@ -45,7 +45,7 @@ interface Detail {
 /** What a cleaning or its undo would do, with the start of its period, as sentences. */
 export function planDocument(
   plan: AnyPlan,
-  { beginning, isBrief }: Detail & { readonly beginning: readonly string[] },
+  { beginning, isBrief }: Detail & { beginning: readonly string[] },
 ): Document {
   const { clean: planned } = plan;
   const plannedLines = isBrief ? briefLines : wholeLines;

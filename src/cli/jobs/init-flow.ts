@@ -245,7 +245,7 @@ function webhookFile(url: string, configurationFile: string): string | null {
 
 function writeJob(
   file: string,
-  { context, rules, schedule, timeZone, dryRun, webhook, url }: Answers & { readonly url: string | null },
+  { context, rules, schedule, timeZone, dryRun, webhook, url }: Answers & { url: string | null },
 ): void {
   editFile(file, (document) => {
     const job = {
@@ -273,10 +273,10 @@ async function tried(
     context,
     ...written
   }: Answers & {
-    readonly context: string;
-    readonly file: string;
-    readonly isService: boolean;
-    readonly drafted: Awaited<ReturnType<typeof draftDirectories>>;
+    context: string;
+    file: string;
+    isService: boolean;
+    drafted: Awaited<ReturnType<typeof draftDirectories>>;
   },
 ): Promise<Report<JobsInitJson>> {
   const { runManually } = await import('../../app/jobs/run-manually.ts');

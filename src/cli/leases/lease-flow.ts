@@ -249,7 +249,7 @@ async function savedExtensionFlow(
  */
 async function extensionFlow(
   { runtime, flags }: ChangeRequest<LeaseFlags>,
-  { lease, saved }: { readonly lease: Lease; readonly saved?: SavedExtension },
+  { lease, saved }: { lease: Lease; saved?: SavedExtension },
 ): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
   const description = await runtime.description();
   const { context } = description;

@@ -176,7 +176,7 @@ export async function managementCreation({
   runtime,
   flags,
   user,
-}: Management<{ readonly output?: string | undefined }> & { readonly user: string }): Promise<
+}: Management<{ readonly output?: string | undefined }> & { user: string }): Promise<
   Report<CreatedJson | WouldCreateJson>
 > {
   const output = flags.output ?? fileFor(user);
@@ -224,7 +224,7 @@ export async function managementCleanup({
   runtime,
   flags,
   json,
-}: Management<{ readonly verbosity?: string | undefined }> & { readonly json: boolean }): Promise<
+}: Management<{ readonly verbosity?: string | undefined }> & { json: boolean }): Promise<
   Report<CleanupJson>
 > {
   const read = await runtime.readTarget();

@@ -29,12 +29,7 @@ export function migrationDocument(
     to,
     usedSince,
     place,
-  }: {
-    readonly from: TargetDescription;
-    readonly to: TargetDescription;
-    readonly usedSince: Date;
-    readonly place: string;
-  },
+  }: { from: TargetDescription; to: TargetDescription; usedSince: Date; place: string },
 ): Document {
   const { tokens, counts, withoutAccount, applications, unknown } = plan;
   const twinless = applications.filter(({ twin }) => twin === null);

@@ -60,7 +60,7 @@ export async function connectFlow({
   issuer,
   waitSeconds,
   ...request
-}: ChangeRequest & { readonly issuer: string; readonly waitSeconds: number }): Promise<
+}: ChangeRequest & { issuer: string; waitSeconds: number }): Promise<
   PlannedChange<Connection, ConnectionJson> | Report<ConnectionJson>
 > {
   const { runtime, flags } = request;
@@ -254,7 +254,7 @@ function connectionEnding(
 export async function disconnectFlow({
   name,
   ...request
-}: ChangeRequest & { readonly name: string }): Promise<
+}: ChangeRequest & { name: string }): Promise<
   PlannedChange<void, DisconnectionJson> | Report<DisconnectionJson>
 > {
   const { runtime, flags } = request;

@@ -35,7 +35,7 @@ export interface ConsumerRotationJson {
  * job's, and as the rotation.
  */
 export async function consumerFlow(
-  { runtime, flags, tokenId }: ChangeRequest<RotationFlags> & { readonly tokenId: number | undefined },
+  { runtime, flags, tokenId }: ChangeRequest<RotationFlags> & { tokenId: number | undefined },
   name: string,
 ): Promise<PlannedChange<Rotation, ConsumerRotationJson>> {
   if (tokenId !== undefined) {

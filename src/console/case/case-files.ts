@@ -77,7 +77,7 @@ export class CaseFiles {
   }
 
   /** Stores a report; returns its path. */
-  keepReport(text: string, { extension, now }: { readonly extension: string; readonly now: Date }): string {
+  keepReport(text: string, { extension, now }: { extension: string; now: Date }): string {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, `report-${stampOf(now)}.${extension}`);
     writeFileSync(path, text, { mode: 0o600 });

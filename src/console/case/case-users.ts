@@ -19,7 +19,7 @@ export interface CaseUser {
  */
 export async function caseUsers(
   runtime: Pick<Runtime, 'target'>,
-  { incident, isRead }: { readonly incident: Incident; readonly isRead: boolean },
+  { incident, isRead }: { incident: Incident; isRead: boolean },
 ): Promise<readonly CaseUser[] | null> {
   const { scope, state, stays } = incident;
   const left = stays.filter(({ what }) => what === 'user');

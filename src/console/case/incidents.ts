@@ -46,7 +46,7 @@ async function stepsOf(
     runbook,
     root,
     controller,
-  }: z.infer<typeof stepQuery> & { readonly root: string; readonly controller: Controller },
+  }: z.infer<typeof stepQuery> & { root: string; controller: Controller },
 ) {
   const log = await runtime.auditLog();
   const description = await controllerOfCase(runtime, { place, incident });
@@ -66,7 +66,7 @@ async function stepsOf(
 async function caseOf(
   runtime: Runtime,
   id: string,
-  { places, description }: Controller & { readonly description: CaseController },
+  { places, description }: Controller & { description: CaseController },
 ): Promise<RunbookCase> {
   const recorded = await recordedCase(runtime, id, description);
   const contextBy = (via: 'rest' | 'database') => places.find((each) => each.via === via)?.place ?? null;

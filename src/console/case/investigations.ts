@@ -71,7 +71,7 @@ export interface LooseInvestigations {
 }
 
 /** Serves investigations without an incident. They are read-only, and stored like those of a case. */
-export function serveInvestigations(app: FastifyInstance, { places }: { readonly places: Places }): void {
+export function serveInvestigations(app: FastifyInstance, { places }: { places: Places }): void {
   const underway = investigating(places);
   app.get('/api/investigations', ({ query }): LooseInvestigations => {
     const of = subjectQuery.parse(query);

@@ -70,7 +70,7 @@ export async function incidentList(runtime: Runtime, place: string): Promise<Inc
 /** An incident from the audit log alone: whether it is in effect is unknown. */
 export function uncheckedIncident(
   incident: Incident,
-  { address, at, problem }: { readonly address: string; readonly at: Date; readonly problem: Problem },
+  { address, at, problem }: { address: string; at: Date; problem: Problem },
 ): Incidents['incidents'][number] {
   const isOpen = incident.state !== 'lifted';
   return {

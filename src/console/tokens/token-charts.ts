@@ -17,7 +17,7 @@ type Rows = readonly ChartedToken[];
 
 /** The charts of tokens: `forExpiry` and `forUse` are the tokens from which their ranges are chosen. */
 export function chartsOf(
-  { found, forExpiry, forUse }: { readonly found: Rows; readonly forExpiry: Rows; readonly forUse: Rows },
+  { found, forExpiry, forUse }: { found: Rows; forExpiry: Rows; forUse: Rows },
   now: Date,
 ) {
   const tellsUse = forUse.some(({ token }) => token.lastUsed !== undefined);

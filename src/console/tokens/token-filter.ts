@@ -74,7 +74,7 @@ export type Page = z.infer<typeof pageSchema>;
  */
 export function matcher(
   filter: TokenFilter,
-  { now, laterMs }: { readonly now: Date; readonly laterMs: number },
+  { now, laterMs }: { now: Date; laterMs: number },
 ): (token: Token) => boolean {
   const { user: users, application: applications, use } = filter;
   const chosen = (at: Date | undefined) => at && new Date(at.getTime() + laterMs);

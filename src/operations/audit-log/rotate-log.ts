@@ -33,7 +33,7 @@ export async function pruneLog({
   log,
   actor,
   before,
-}: RotateLogOptions & { readonly before: Date }): Promise<Pruning | null> {
+}: RotateLogOptions & { before: Date }): Promise<Pruning | null> {
   if (log.prune === undefined) throw notAFile();
   return await log.prune(await withoutNeeded(log, before), { actor, run: randomUUID() });
 }
@@ -45,7 +45,7 @@ export async function pruneLog({
 export async function filesToPrune({
   log,
   before,
-}: Pick<RotateLogOptions, 'log'> & { readonly before: Date }): Promise<readonly string[]> {
+}: Pick<RotateLogOptions, 'log'> & { before: Date }): Promise<readonly string[]> {
   if (log.filesToPrune === undefined) throw notAFile();
   return await log.filesToPrune(await withoutNeeded(log, before));
 }
@@ -70,7 +70,7 @@ export interface HeldEntries {
  * @throws TokenctlError `audit_unavailable`.
  */
 export async function heldEntries(log: Pick<AuditLog, 'entries'>, before: Date): Promise<HeldEntries | null> {
-  const isOlder = ({ loggedAt }: { readonly loggedAt: string }) => Date.parse(loggedAt) < before.getTime();
+  const isOlder = ({ loggedAt }: { loggedAt: string }) => Date.parse(loggedAt) < before.getTime();
   const { all: histories } = await readIncidentHistories(log);
   const all = [...histories.values()].flatMap(({ incidents }) => incidents);
   const leases = (await readAllLeases(log)).filter((lease) => isOpen(lease) && isOlder(lease));

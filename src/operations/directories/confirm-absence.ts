@@ -88,7 +88,7 @@ async function answersTo(
     users,
     controls,
     lookUp,
-  }: Pick<AskedAfter, 'users' | 'lookUp'> & { readonly controls: ReadonlyMap<FoundBy, Identifier> },
+  }: Pick<AskedAfter, 'users' | 'lookUp'> & { controls: ReadonlyMap<FoundBy, Identifier> },
 ): Promise<(question: Identifier) => DirectAnswer> {
   const asked = new Map<string, Identifier>();
   for (const each of questions)
@@ -136,7 +136,7 @@ function controlsOf(users: DirectoryUsers): ReadonlyMap<FoundBy, Identifier> {
 /** An active user who is missing from the list proves it incomplete: no one has then left according to it. */
 function requireListed(
   { id, username }: GoneUser,
-  { name, users, found }: Pick<AskedAfter, 'name' | 'users'> & { readonly found: Found },
+  { name, users, found }: Pick<AskedAfter, 'name' | 'users'> & { found: Found },
 ): void {
   for (const [question, answer] of found) {
     const listed = 'found' in answer ? answer.found : [];

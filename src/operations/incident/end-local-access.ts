@@ -235,7 +235,7 @@ export function giveRoles(
 function setRoles(
   work: OperationRun,
   locks: readonly Omit<Lock, 'before' | 'locked'>[],
-  { held, ...step }: Omit<Step, 'name' | 'act'> & { readonly held: boolean },
+  { held, ...step }: Omit<Step, 'name' | 'act'> & { held: boolean },
 ): Promise<StepReport> {
   return work.step({
     ...step,
@@ -275,7 +275,7 @@ async function each<Item extends { readonly name: string } | { readonly username
 }
 
 function stepResult(
-  { done, failed }: { readonly done: readonly unknown[]; readonly failed: readonly string[] },
+  { done, failed }: { done: readonly unknown[]; failed: readonly string[] },
   { did, of, what, data }: { did: string; of: number; what: string; data: StepResult['data'] },
 ): StepResult {
   const left = failed.length === 0 ? '' : ` ${failed.length} failed, first error: ${failed[0]}.`;

@@ -182,10 +182,10 @@ export async function provenActs({
   investigations,
   verify,
 }: {
-  readonly log: AuditLog;
-  readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
-  readonly investigations: readonly Pick<Investigation, 'unattributed'>[];
-  readonly verify: () => Promise<Pick<LogVerification, 'break'>>;
+  log: AuditLog;
+  description: Pick<TargetDescription, 'address' | 'installUuid'>;
+  investigations: readonly Pick<Investigation, 'unattributed'>[];
+  verify: () => Promise<Pick<LogVerification, 'break'>>;
 }): Promise<readonly OwnAct[]> {
   const entries = investigations.flatMap(({ unattributed }) => unattributed);
   if (entries.length === 0) return [];

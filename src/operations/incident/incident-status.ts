@@ -384,7 +384,7 @@ function valuePaths(
     description,
     clock,
     isElsewhere,
-  }: Pick<Parameters<typeof incidentStatus>[0], 'description' | 'clock'> & { readonly isElsewhere: boolean },
+  }: Pick<Parameters<typeof incidentStatus>[0], 'description' | 'clock'> & { isElsewhere: boolean },
 ): readonly AccessPath[] {
   // Another address may be the database, whose changes take longest to be applied.
   const settingsHold = isElsewhere ? 'within_a_minute' : description.capabilities.settingsHold;

@@ -219,9 +219,9 @@ export async function accessPathsOf(
     latestSession = null,
     settledBy,
   }: Pick<Change, 'target' | 'description' | 'clock'> & {
-    readonly latestSession?: Date | null;
+    latestSession?: Date | null;
     /** Shows whether earlier requests have ended: by open transactions, or over REST by this log. */
-    readonly settledBy?: Pick<AuditLog, 'entries'> | undefined;
+    settledBy?: Pick<AuditLog, 'entries'> | undefined;
   },
 ): Promise<readonly AccessPath[]> {
   const settled = settledBy ? await settleRequests({ target, shouldStop: false }) : null;

@@ -68,7 +68,7 @@ export async function stepsDone(options: NotesOf): Promise<readonly StepDone[]> 
   return [...done.values()];
 }
 
-function stepIn({ data, at, seq, by }: Entry & { readonly by: string }): StepDone | null {
+function stepIn({ data, at, seq, by }: Entry & { by: string }): StepDone | null {
   const { name, step, title } = (data['runbook'] ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof step !== 'number') return null;
   return { runbook: textOf(name) ?? '', step, title: textOf(title) ?? '', at, by, seq };

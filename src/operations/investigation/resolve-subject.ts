@@ -120,7 +120,7 @@ function deletedHolder(first: NameChange, changes: readonly NameChange[]): Actor
 /** A user of this name who acted in the period and was deleted since. */
 async function deletedUser(
   evidence: Evidence,
-  { name, ...window }: Window & { readonly name: string },
+  { name, ...window }: Window & { name: string },
 ): Promise<Actor | null> {
   const users = [{ id: null, username: name }];
   for await (const { actor } of evidence.deedsOfDeleted({ ...window, users })) {

@@ -93,8 +93,8 @@ export function streamHole({
   window: { since, until },
   description: { dialect, credential },
 }: Omit<ReadStream, 'hole'> & {
-  readonly window: Window;
-  readonly description: Pick<TargetDescription, 'dialect' | 'credential'>;
+  window: Window;
+  description: Pick<TargetDescription, 'dialect' | 'credential'>;
 }): StreamHole | null {
   if (oldest === null) {
     const text = `The activity stream is empty: no actions from ${since.toISOString()} to ${until.toISOString()} were read.`;

@@ -34,7 +34,7 @@ export interface EndedLease {
  * @throws TokenctlError `audit_unavailable`, and what the target throws if nothing could be tried.
  */
 export async function endLeases(
-  { isMoved = false, ...change }: Change & { readonly isMoved?: boolean },
+  { isMoved = false, ...change }: Change & { isMoved?: boolean },
   leases: readonly Lease[],
 ): Promise<readonly EndedLease[]> {
   const here = leases.filter((lease) => isMoved || isLeaseHere(lease, change.description));

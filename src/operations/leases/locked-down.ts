@@ -33,7 +33,7 @@ export async function requireNotLockedDown(
 
 async function isCovered(
   scope: Incident['scope'],
-  { target, owner }: Pick<Place, 'target'> & { readonly owner: string },
+  { target, owner }: Pick<Place, 'target'> & { owner: string },
 ): Promise<boolean> {
   switch (scope.kind) {
     case 'all':

@@ -167,7 +167,7 @@ const OF_THE_LOG: ReadonlySet<string> = new Set(['audit_unavailable', 'outcome_u
 /** Whether a stored value is from an earlier migration of the token, and the gateway no longer accepts it. */
 async function isStale(
   { leases, target, description }: MigrationOptions,
-  { consumer, over }: { readonly consumer: string; readonly over: Parameters<SecretStore['write']>[0] },
+  { consumer, over }: { consumer: string; over: Parameters<SecretStore['write']>[0] },
 ): Promise<boolean> {
   const fingerprint = fingerprintOf(over);
   const all = await leases.read(description);

@@ -29,7 +29,7 @@ export interface FinishingToken {
  */
 export async function planFinish(
   { from, to }: Sides,
-  { migrated, quietSince }: { readonly migrated: readonly MigratedToken[]; readonly quietSince: Date },
+  { migrated, quietSince }: { migrated: readonly MigratedToken[]; quietSince: Date },
 ): Promise<readonly FinishingToken[]> {
   requireSides(from.description, to.description);
   if (migrated.length === 0) return [];

@@ -35,7 +35,7 @@ export interface OldToken {
  */
 export async function readMigrations(
   log: Pick<AuditLog, 'entries'>,
-  { from, to }: { readonly from: Place; readonly to: Place },
+  { from, to }: { from: Place; to: Place },
 ): Promise<readonly MigratedToken[]> {
   const found: (Omit<MigratedToken, 'subject'> & { readonly lease: unknown })[] = [];
   const book = new LeaseBook();

@@ -119,7 +119,7 @@ async function revokeAlone(work: OperationRun, { plan, tally, size }: Batches): 
 /** Revokes a range of the plan's access tokens. */
 async function revokeStretch(
   work: OperationRun,
-  { plan, tally, ...stretch }: Batches & { readonly from: number; readonly to: number },
+  { plan, tally, ...stretch }: Batches & { from: number; to: number },
 ): Promise<void> {
   const withRefreshTokens = plan.reach.refreshTokens;
   await runBatches(work, {

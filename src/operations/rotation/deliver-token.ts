@@ -25,11 +25,7 @@ type Made = Pick<LimitedToken, 'token' | 'value' | 'lease'>;
  */
 export async function deliver(
   delivery: Delivery,
-  {
-    run,
-    made,
-    over,
-  }: { readonly run: OperationRun; readonly made: Made; readonly over: Parameters<SecretStore['write']>[1] },
+  { run, made, over }: { run: OperationRun; made: Made; over: Parameters<SecretStore['write']>[1] },
 ): Promise<void> {
   const { store, consumer, signal } = delivery;
   const step = stepOf(delivery, made.lease, made.token.id);
@@ -77,7 +73,7 @@ export async function deliver(
 /** Records that the store holds a lease's token whose delivery was interrupted before that was recorded. */
 export async function confirmStored(
   delivery: Delivery,
-  { run, lease }: { readonly run: OperationRun; readonly lease: Lease },
+  { run, lease }: { run: OperationRun; lease: Lease },
 ): Promise<void> {
   const step = stepOf(delivery, lease.id, lease.token?.id);
   await run.journal.outcome(await run.journal.intent(step), { ...step, result: 'done' });
@@ -92,7 +88,7 @@ function stepOf({ consumer, stated }: Delivery, lease: string | null, token: num
 export async function undone(
   delivery: Delivery,
   made: Made,
-  { code, message, hint }: Pick<TokenctlError, 'code' | 'message'> & { readonly hint?: string | undefined },
+  { code, message, hint }: Pick<TokenctlError, 'code' | 'message'> & { hint?: string | undefined },
 ): Promise<TokenctlError> {
   const leases = await delivery.leases.read(delivery.description);
   const lease = leases.find(({ id }) => id === made.lease);

@@ -62,7 +62,7 @@ async function rotate(
 
 function reportOf(
   { rotations, planned, failures }: Done,
-  { total, dryRun }: { readonly total: number; readonly dryRun: boolean },
+  { total, dryRun }: { total: number; dryRun: boolean },
 ): JobReport {
   const of = (result: Rotation['result']) => rotations.filter((each) => each.result === result).length;
   const revoked = rotations.reduce((sum, each) => sum + each.revoked, 0);

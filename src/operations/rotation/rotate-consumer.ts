@@ -133,7 +133,7 @@ async function isBusy({ leases, consumer, description }: RotationOptions, own: s
 
 async function work(
   options: RotationOptions,
-  { run, now }: { readonly run: OperationRun; readonly now: Now },
+  { run, now }: { run: OperationRun; now: Now },
 ): Promise<Rotation> {
   const { consumer } = options;
   if (now.current !== null && isUnconfirmed(now)) {

@@ -15,7 +15,7 @@ import { sessionsOf } from '../scope/user-sessions.ts';
 export async function returningSessions(
   incident: Pick<Incident, 'ends' | 'locked' | 'since'>,
   userIds: readonly number[],
-  { target, description, clock, acceptSessions }: ReadTarget & { readonly acceptSessions?: boolean },
+  { target, description, clock, acceptSessions }: ReadTarget & { acceptSessions?: boolean },
 ): Promise<readonly AccessPath[]> {
   if (userIds.length === 0) return [];
   const remedy =

@@ -35,11 +35,11 @@ export async function pollStream({
   signal,
   dryRun = false,
 }: {
-  readonly source: PollSource;
-  readonly take: TakeEvent;
-  readonly signal: AbortSignal;
+  source: PollSource;
+  take: TakeEvent;
+  signal: AbortSignal;
   /** Acknowledges and refuses nothing, so that all events are sent again. */
-  readonly dryRun?: boolean;
+  dryRun?: boolean;
 }): Promise<PollReport> {
   let last: Taken = NOTHING;
   let hasMore = true;

@@ -76,7 +76,7 @@ export async function processSignals(
 }
 
 async function process(
-  { signal, attempt: attempts, marks }: SignalClaim & { readonly marks: Readonly<Record<string, string>> },
+  { signal, attempt: attempts, marks }: SignalClaim & { marks: Readonly<Record<string, string>> },
   options: ProcessOptions,
 ): Promise<SignalOutcome> {
   const { limits, store } = options;
@@ -179,7 +179,7 @@ function findUser({ target }: Change, signal: Signal, rules: MatchingRules): Pro
 
 /** Why a user must not be acted on without a person's decision; null if there is no doubt. */
 async function doubtAbout(
-  { user, change, signal, names }: Pick<Found, 'user' | 'change' | 'names'> & { readonly signal: Signal },
+  { user, change, signal, names }: Pick<Found, 'user' | 'change' | 'names'> & { signal: Signal },
   { except, localUsers }: SignalLimits,
 ): Promise<string | null> {
   const { username } = user;

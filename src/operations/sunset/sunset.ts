@@ -110,7 +110,7 @@ function isEndless(token: Token, { maxLifetime, spread }: PlanOptions, now: Date
  */
 export async function lastUses(
   target: Target,
-  { tokens, now }: { readonly tokens: readonly Token[]; readonly now: Date },
+  { tokens, now }: { tokens: readonly Token[]; now: Date },
 ): Promise<ReadonlyMap<number, Date | null>> {
   const known = new Map<number, Date | null>();
   const hidden: Token[] = [];
@@ -214,7 +214,7 @@ export interface SunsetWeek {
 /** Counts the ends of sunsets by week. `used` has the last uses of tokens that are still listed, by id. */
 export function sunsetWeeks(
   leases: readonly Lease[],
-  { used, now }: { readonly used: ReadonlyMap<number, Date | null>; readonly now: Date },
+  { used, now }: { used: ReadonlyMap<number, Date | null>; now: Date },
 ): readonly SunsetWeek[] {
   const weeks = Map.groupBy(leases, ({ until }) => mondayOf(new Date(until)));
   let left = leases.length;
@@ -235,7 +235,7 @@ export function sunsetWeeks(
 
 export function isUsedLately(
   { token }: Pick<Lease, 'token'>,
-  { used, now }: { readonly used: ReadonlyMap<number, Date | null>; readonly now: Date },
+  { used, now }: { used: ReadonlyMap<number, Date | null>; now: Date },
 ): boolean {
   const at = token === null ? null : (used.get(token.id) ?? null);
   return at !== null && now.getTime() - at.getTime() < 7 * 86_400_000;

@@ -65,8 +65,8 @@ function comparedListing(
     origin,
   }: {
     /** Whether there is a baseline: without one, no finding is new. */
-    readonly isCompared: boolean;
-    readonly origin: Readonly<Record<string, string>>;
+    isCompared: boolean;
+    origin: Readonly<Record<string, string>>;
   },
 ): Listing<Row> {
   const { columns, none, json } = findingListing([]);

@@ -67,7 +67,7 @@ function rowLines<Row>(rows: readonly Row[], { columns, widths, below, width, pa
 
 function belowLines<Row>(
   row: Row | undefined,
-  { below, width }: Pick<Layout<Row>, 'below'> & { readonly width: number },
+  { below, width }: Pick<Layout<Row>, 'below'> & { width: number },
 ): string[] {
   if (row === undefined) return [];
   return below

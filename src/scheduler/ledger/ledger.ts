@@ -169,7 +169,7 @@ class Ledger implements JobStore {
   }
 
   /** Reclaims a job's open tick if its lease has expired or its retry is due. */
-  takeOver(job: string, { holder, lease, now, early = false }: Claimant & { readonly early?: boolean }) {
+  takeOver(job: string, { holder, lease, now, early = false }: Claimant & { early?: boolean }) {
     const due = early ? Number.MAX_SAFE_INTEGER : now.getTime();
     return this.#store.transaction(async (queryable) => {
       const [row] = await sql`UPDATE tokenctl_scheduler.tick SET attempt = attempt + 1,
@@ -335,7 +335,7 @@ async function insertRun(
 async function endRun(
   queryable: Queryable,
   run: string,
-  { state, summary, now }: Pick<RunRecord, 'state' | 'summary'> & { readonly now: Date },
+  { state, summary, now }: Pick<RunRecord, 'state' | 'summary'> & { now: Date },
 ): Promise<void> {
   await sql`UPDATE tokenctl_scheduler.run SET state = ${state}, ended = ${now.getTime()},
     summary = ${JSON.stringify(summary)} WHERE id = ${run} AND state = 'running'`.execute(queryable);

@@ -81,14 +81,14 @@ class ApiEvidence implements Evidence {
     this.close = close;
   }
 
-  deeds({ actorIds, ...window }: Window & { readonly actorIds: readonly number[] }) {
+  deeds({ actorIds, ...window }: Window & { actorIds: readonly number[] }) {
     return this.#stream(
       listFilter('actor__id', actorIds.map(String)).map((actors) => [...periodOf(window), ...actors]),
     );
   }
 
   /** The API shows a deleted actor with its last name and no id. These entries are matched by name. */
-  async *deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
+  async *deedsOfDeleted({ users, ...window }: Window & { users: readonly Actor[] }) {
     const names = new Set(users.map(({ username }) => username));
     const ids = new Set(users.flatMap(({ id }) => id ?? []));
     for (const { changes } of ids.size === 0 ? [] : await this.#deletedUsers(window)) {
@@ -191,7 +191,7 @@ class ApiEvidence implements Evidence {
     return (await orMissing(async () => await listById(await this.#open(), ids, ROLES))) ?? new Map();
   }
 
-  async assignedRoles({ by, ...window }: Window & { readonly by: readonly number[] }) {
+  async assignedRoles({ by, ...window }: Window & { by: readonly number[] }) {
     const [made, changed] = [within('created', window), within('modified', window)];
     const some = (field: string, more: Query) =>
       listFilter(field, by.map(String)).map((filter) => [...more, ...filter]);

@@ -110,13 +110,13 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     this.close = close;
   }
 
-  deeds({ actorIds, ...window }: Window & { readonly actorIds: readonly number[] }) {
+  deeds({ actorIds, ...window }: Window & { actorIds: readonly number[] }) {
     const actors = listFilter('created_by__id', actorIds.map(String));
     return this.#stream(actors.map((actor) => [...periodOf(window), ...actor]));
   }
 
   /** A gateway forgets the actor of a deleted user. Only objects created by such a user still show the creator. */
-  async *deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
+  async *deedsOfDeleted({ users, ...window }: Window & { users: readonly Actor[] }) {
     const byId = await this.#deletedUsers(users);
     if (byId.size === 0) return;
     const settings = await this.#names();
@@ -192,7 +192,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   }
 
   /** Reads whole lists, because no filters by creator are known for them. */
-  async assignedRoles({ by, since, until }: Window & { readonly by: readonly number[] }) {
+  async assignedRoles({ by, since, until }: Window & { by: readonly number[] }) {
     const isIn = (at: Date) => at >= since && at < until;
     const isBy = (actor: Actor | null) => actor?.id != null && by.includes(actor.id);
     return await orMissing(async () => {

@@ -124,7 +124,7 @@ function groupByLength(values: readonly string[]): string[][] {
 /** The limits of a period as filters of a field. */
 export function within(
   field: string,
-  { since, until }: { readonly since?: Date | undefined; readonly until?: Date | undefined },
+  { since, until }: { since?: Date | undefined; until?: Date | undefined },
 ): Query {
   return [
     ...(since === undefined ? [] : [[`${field}__gte`, since.toISOString()] as const]),

@@ -79,7 +79,7 @@ const createdToken = z.object({ token: z.string().min(1) });
  */
 export async function createPersonalToken(
   api: Api,
-  { now, ...request }: TokenRequest & { readonly now: () => Date },
+  { now, ...request }: TokenRequest & { now: () => Date },
 ): Promise<CreatedToken> {
   const { scope, description, user, lifetime } = request;
   const caller = user === undefined && lifetime === undefined ? null : await readCaller(api);

@@ -156,7 +156,7 @@ function readPreferences(database: Queryable): Promise<StoredPreference[]> {
 
 async function updatePreference(
   transaction: Queryable,
-  { section, name, value, before }: StoredPreference & { readonly before: string | null },
+  { section, name, value, before }: StoredPreference & { before: string | null },
 ): Promise<void> {
   const entry = insertEntries('gateway', {
     operation: 'update',

@@ -100,7 +100,7 @@ const AGAIN_MS = 1_000;
 export function useGradually<T>(
   path: string | null,
   isWaiting: (read: T) => boolean,
-  { isAnew = false }: { readonly isAnew?: boolean } = {},
+  { isAnew = false }: { isAnew?: boolean } = {},
 ): UseQueryResult<T, Error> {
   const queries = useQueryClient();
   const waits = (read: T | undefined) => read !== undefined && isWaiting(read);

@@ -10,7 +10,7 @@ import { Message, Said } from './parts.tsx';
  * Begins an operation, and shows it.
  * @param how.replaces Whether it replaces the current page in the history.
  */
-export function useBegin({ replaces = false }: { readonly replaces?: boolean } = {}) {
+export function useBegin({ replaces = false }: { replaces?: boolean } = {}) {
   const [, setSearch] = useSearchParams();
   return useMutation({
     mutationFn: (request: object) => call<Operation>('/api/operations', { body: request }),
@@ -60,7 +60,7 @@ export function AccountFields(props: {
 }
 
 /** A failure in the words of the command; the purpose of its flags in those of the forms. */
-export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
+export function ProblemAlert({ problem }: { problem: Problem }): ReactNode {
   if (problem.code === 'not_approved') {
     return (
       <Message isLiveRegion variant="danger" title="This requires a second person's approval.">

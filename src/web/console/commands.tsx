@@ -22,7 +22,7 @@ export function OwnCommand(props: {
 }
 
 /** A command to copy, shown in full. */
-export function CommandLine({ command }: { readonly command: string }): ReactNode {
+export function CommandLine({ command }: { command: string }): ReactNode {
   return (
     <ClipboardCopy isCode variant="inline-compact" isBlock hoverTip="Copy" clickTip="Copied">
       {command}
@@ -30,7 +30,7 @@ export function CommandLine({ command }: { readonly command: string }): ReactNod
   );
 }
 
-export function Printed({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
+export function Printed({ text, label }: { text: string; label: string }): ReactNode {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard
     <section aria-label={label} tabIndex={0} className="printed">

@@ -71,7 +71,7 @@ function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boo
 }
 
 /** A note about which context is used instead of the requested one, with an offer to use that. */
-export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNode {
+export function PlaceNote({ chosen }: { chosen: ChosenPlace }): ReactNode {
   const [, change] = useAddress();
   const { place, via, instead, restContext } = chosen;
   if (via === null) return <>Context {place}.</>;

@@ -138,7 +138,7 @@ function Lines({ lines, strong }: { lines: readonly ShownLine[]; strong: boolean
   );
 }
 
-function Paragraph({ line, strong }: { readonly line: ShownLine; readonly strong: boolean }): ReactNode {
+function Paragraph({ line, strong }: { line: ShownLine; strong: boolean }): ReactNode {
   const { text, tone, under } = line;
   const isTitle = strong || under.length > 0;
   return (
@@ -161,7 +161,7 @@ const TONES: Readonly<Record<NonNullable<ShownLine['tone']>, string>> = {
   faint: 'tone-faint',
 };
 
-function LineList({ lines }: { readonly lines: readonly ShownLine[] }): ReactNode {
+function LineList({ lines }: { lines: readonly ShownLine[] }): ReactNode {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? lines : lines.slice(0, MOST_LINES);
   const hasMarks = lines.some(({ mark }) => mark !== null);
@@ -195,7 +195,7 @@ function LineList({ lines }: { readonly lines: readonly ShownLine[] }): ReactNod
   );
 }
 
-function Cells({ cells }: { readonly cells: readonly string[] }): ReactNode {
+function Cells({ cells }: { cells: readonly string[] }): ReactNode {
   return cells.map((cell, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: columns stay where they are
     <span key={place} className="cell">
@@ -222,7 +222,7 @@ const MARKS: Readonly<Record<string, readonly [word: string, color: LabelProps['
 };
 
 /** A result or a severity. */
-function Mark({ mark }: { readonly mark: string }): ReactNode {
+function Mark({ mark }: { mark: string }): ReactNode {
   const [word, color] = MARKS[mark.toLowerCase()] ?? [mark, 'grey'];
   return (
     <Label isCompact color={color} className="mark">
@@ -232,7 +232,7 @@ function Mark({ mark }: { readonly mark: string }): ReactNode {
 }
 
 /** A sentence, and the commands after it, which can be copied. */
-function Words({ line }: { readonly line: ShownLine }): ReactNode {
+function Words({ line }: { line: ShownLine }): ReactNode {
   return (
     <>
       <Said text={line.text} />

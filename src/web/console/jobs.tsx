@@ -139,7 +139,7 @@ function JobTable({ jobs, onShow }: { jobs: readonly Job[]; onShow: (run: string
   );
 }
 
-function Ticks({ ticks }: { readonly ticks: readonly string[] }): ReactNode {
+function Ticks({ ticks }: { ticks: readonly string[] }): ReactNode {
   const [first, ...later] = ticks;
   return (
     <ExpandableSection toggleContent={<When at={first} />} isIndented>
@@ -178,7 +178,7 @@ function RunTable({ runs, onShow }: { runs: readonly JobRun[]; onShow: (run: str
 }
 
 /** A run with its audit log entries, as the command prints it. */
-function RunDialog({ run, onClose }: { readonly run: string; readonly onClose: () => void }): ReactNode {
+function RunDialog({ run, onClose }: { run: string; onClose: () => void }): ReactNode {
   const read = useRead<Ended>(query('/api/jobs/run', { run }));
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="job-run-title">

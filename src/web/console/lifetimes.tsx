@@ -246,7 +246,7 @@ function Leases(props: {
 }
 
 /** Revokes due tokens that no job revoked. */
-function EndDue({ place, count }: { readonly place: string; readonly count: number }): ReactNode {
+function EndDue({ place, count }: { place: string; count: number }): ReactNode {
   const { readOnly } = useFacts();
   const begin = useBegin();
   if (count === 0) return null;
@@ -280,7 +280,7 @@ const ENDS = [
 ] as const;
 
 /** A new end of a lease. The plan is shown before anything is recorded. */
-function ChangeDialog({ row, onClose }: { readonly row: Row; readonly onClose: () => void }): ReactNode {
+function ChangeDialog({ row, onClose }: { row: Row; onClose: () => void }): ReactNode {
   const { requireReason, requireTicket } = useFacts();
   const [end, setEnd] = useState('24');
   const [account, setAccount] = useState({ reason: '', ticket: '' });

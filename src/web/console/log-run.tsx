@@ -47,7 +47,7 @@ export function RunDialog({ run, onClose }: { run: string; onClose: () => void }
 }
 
 /** The entries of a run, unchanged. Each can be proved to people without the log. */
-function Entries({ entries }: { readonly entries: Json<LogRun>['entries'] }): ReactNode {
+function Entries({ entries }: { entries: Json<LogRun>['entries'] }): ReactNode {
   const prove = useMutation({
     mutationFn: async (seq: number) => {
       const { proof, entry } = await call<{ proof: string; entry: string }>(query('/api/log/proof', { seq }));

@@ -118,7 +118,7 @@ const KINDS: Readonly<Record<string, string>> = {
 
 const SAYS_ITSELF: ReadonlySet<string> = new Set(['incident lockdown', 'incident clean']);
 
-function Stage({ operation }: { readonly operation: Operation }): ReactNode {
+function Stage({ operation }: { operation: Operation }): ReactNode {
   const { state, asked, progress, result, outcome, failure, command, notices } = operation;
   return (
     <>
@@ -188,7 +188,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
 }
 
 /** The result of a change whose report has no failure, from the audit log. */
-function OutcomeMessage({ operation }: { readonly operation: Operation }): ReactNode {
+function OutcomeMessage({ operation }: { operation: Operation }): ReactNode {
   const { kind, outcome, asked } = operation;
   if (outcome === 'done' && kind === 'incident lift' && asked?.lift?.givesBack !== true)
     return <ClosedMessage operation={operation} />;
@@ -209,7 +209,7 @@ function OutcomeMessage({ operation }: { readonly operation: Operation }): React
 }
 
 /** What a closing lift left for its users comes first, and then what else is open. */
-function ClosedMessage({ operation: { place, result } }: { readonly operation: Operation }): ReactNode {
+function ClosedMessage({ operation: { place, result } }: { operation: Operation }): ReactNode {
   const { reports = [] } = (result?.json ?? {}) as Partial<Json<LiftJson>>;
   const closed = reports.map(({ incident }) => incident);
   return (
@@ -230,13 +230,13 @@ function closedText(reports: Json<LiftJson>['reports']): string {
 }
 
 /** A link to the plan that was saved instead of being carried out. */
-function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
+function SavedPlanLink({ json }: { json: unknown }): ReactNode {
   const { planFile = null } = (json ?? {}) as { readonly planFile?: string | null };
   if (planFile === null) return null;
   return <Link to={query('/plans', { path: planFile })}>Show the saved plan with its approval</Link>;
 }
 
-function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }): ReactNode {
+function PlanItem({ asked }: { asked: NonNullable<Operation['asked']> }): ReactNode {
   // Changes without tokens have no such plan.
   const { plan } = (asked.json ?? {}) as Partial<Json<RevocationJson>>;
   return (

@@ -142,7 +142,7 @@ export function WithTimes({ text, withSeconds = false }: { text: string; withSec
 }
 
 /** A text of the program, with its commands marked and its times in the viewer's zone. */
-export function Said({ text }: { readonly text: string }): ReactNode {
+export function Said({ text }: { text: string }): ReactNode {
   return <WithCode text={text} plain={(part) => <WithTimes text={part} />} />;
 }
 
@@ -226,7 +226,7 @@ export function Message({ title, ...props }: AlertProps): ReactNode {
 }
 
 /** Why something failed; empty if it did not. */
-export function Failure({ error }: { readonly error: Error | null }): ReactNode {
+export function Failure({ error }: { error: Error | null }): ReactNode {
   return error !== null && <Message isLiveRegion variant="danger" title={error.message} />;
 }
 
@@ -308,7 +308,7 @@ export function NotInList(props: {
 }
 
 /** A fact in a description list. */
-export function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): ReactNode {
+export function Fact({ term, children }: { term: string; children: ReactNode }): ReactNode {
   return (
     <DescriptionListGroup>
       <DescriptionListTerm>{term}</DescriptionListTerm>

@@ -71,7 +71,7 @@ interface Files {
 const MAX_FILE = 16 * 1024 * 1024;
 
 /** Sends a plan from a file of the browser, with its approval, and shows it from the console's store. */
-function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): ReactNode {
+function UploadForm({ onShow }: { onShow: (files: Files) => void }): ReactNode {
   const [plan, setPlan] = useState<File | null>(null);
   const [approval, setApproval] = useState<File | null>(null);
   const upload = useMutation({
@@ -155,7 +155,7 @@ function PathForm(props: Files & { readonly isReading: boolean; readonly onShow:
 }
 
 /** The state of an approval, colored by what is needed. */
-function ApprovalLabel({ plan: { state, approvalNeeded } }: { readonly plan: SavedPlanRead }): ReactNode {
+function ApprovalLabel({ plan: { state, approvalNeeded } }: { plan: SavedPlanRead }): ReactNode {
   if (state === 'approved') return <Label color="green">approved</Label>;
   if (state === 'invalid') return <Label color="red">approval invalid</Label>;
   return approvalNeeded ? <Label color="orange">no approval yet</Label> : <Label>no approval</Label>;

@@ -33,7 +33,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
   const start = () => startTestService({ kind, database: place, secretKey: SECRET_KEY });
   const turnOff = () => adminOf(service).patch(AUTHENTICATION, { DISABLE_LOCAL_AUTH: true });
   const logIn = (account = 'root') => logInThrough(service, { backend: 'google-oauth2', account });
-  const idOf = async ({ browser }: { readonly browser: Browser }) => (await whoIs(service, browser))?.id;
+  const idOf = async ({ browser }: { browser: Browser }) => (await whoIs(service, browser))?.id;
   const clientOf = (browser: Browser) =>
     new Client(service.url, {
       'x-csrftoken': browser.cookies.get('csrftoken') ?? '',

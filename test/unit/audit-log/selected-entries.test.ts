@@ -9,7 +9,7 @@ const ODD = ['incident.lift', 'a"b', 'a\\b', 'a%', 'ab_', 'é', '],"operation":"
 /** What looks as if another operation stood behind it. */
 const MISLEADING = { open: [1], operation: 'incident.lift', previous: '0'.repeat(64) };
 
-async function numbersOf(log: AuditLog, { from, ...only }: EntrySelection & { readonly from?: number }) {
+async function numbersOf(log: AuditLog, { from, ...only }: EntrySelection & { from?: number }) {
   const numbers: number[] = [];
   for await (const { seq } of log.entries(from, only)) numbers.push(seq);
   return numbers;

@@ -69,7 +69,7 @@ const FAULTS: readonly Fault[] = [
  */
 export function faultyEstate(
   size: { readonly users: number; readonly tokens: number },
-  { now, every }: { readonly now: Date; readonly every: number },
+  { now, every }: { now: Date; every: number },
 ): FaultyEstate {
   const sample = sampleEstate(size, { now, seed: 'faults' });
   const users = sample.users.map(healthyUser);

@@ -277,7 +277,7 @@ it('says at once that a token ended while its end was moved', async () => {
 
 describe('a creation that was cut off', () => {
   /** Kills a creation after the target made the token: its intent is left to who closes it. */
-  async function killed(at: Awaited<ReturnType<typeof place>>, { makes }: { readonly makes: boolean }) {
+  async function killed(at: Awaited<ReturnType<typeof place>>, { makes }: { makes: boolean }) {
     const create = at.target.createToken.bind(at.target);
     at.target.createToken = async (asked) => {
       if (makes) await create(asked);

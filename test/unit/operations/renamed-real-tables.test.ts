@@ -48,10 +48,7 @@ async function estate(peer: (typeof PEERS)[number]) {
 }
 
 /** What the tables have of a user. */
-function rowsOf(
-  { database }: RealTables,
-  { users, isGateway }: { readonly users: string; readonly isGateway: boolean },
-) {
+function rowsOf({ database }: RealTables, { users, isGateway }: { users: string; isGateway: boolean }) {
   const tokens = isGateway ? 'dab_oauth2_provider_oauth2accesstoken' : 'main_oauth2accesstoken';
   return async (id: number) => {
     const [row] = await database.query<{ active: boolean; tokens: number }>(

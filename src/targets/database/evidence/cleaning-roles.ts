@@ -45,7 +45,7 @@ export async function removeRole(
     other,
     entry,
   }: Pick<Extract<CleaningAct, { readonly act: 'disassociate' }>, 'object' | 'other'> & {
-    readonly entry: number | null;
+    entry: number | null;
   },
 ): Promise<'done' | 'unchanged'> {
   const role =

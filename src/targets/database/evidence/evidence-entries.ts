@@ -73,11 +73,7 @@ const STREAM = sql`FROM main_activitystream s LEFT JOIN auth_user u ON u.id = s.
 /** Reads entries with their linked objects, ascending by id: the first ones if there are more than the limit. */
 export async function readEntries(
   connection: Connection,
-  {
-    limit,
-    newestFirst = false,
-    ...query
-  }: EntryQuery & { readonly limit?: number; readonly newestFirst?: boolean },
+  { limit, newestFirst = false, ...query }: EntryQuery & { limit?: number; newestFirst?: boolean },
 ): Promise<readonly StreamEntry[]> {
   const direction = newestFirst ? sql` DESC` : sql``;
   const most = limit === undefined ? sql`` : sql` LIMIT ${literal(limit)}`;
@@ -208,7 +204,7 @@ async function readLinks(
 }
 
 /** Most entries have one linked object: all entries about it share its map. Objects are ordered by id. */
-function addLinks(links: Map<number, Links>, { kind, rows, names }: LinksOfKind & { readonly kind: string }) {
+function addLinks(links: Map<number, Links>, { kind, rows, names }: LinksOfKind & { kind: string }) {
   const alone = new Map<number, Links>();
   mapRows(rows, ({ entry, object }) => {
     let added = alone.get(object);

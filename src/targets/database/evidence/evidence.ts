@@ -117,11 +117,11 @@ class DatabaseEvidence implements OpenedEvidence {
     this.#present = present;
   }
 
-  async *deeds({ actorIds, ...window }: Window & { readonly actorIds: readonly number[] }) {
+  async *deeds({ actorIds, ...window }: Window & { actorIds: readonly number[] }) {
     for (const actorId of actorIds) yield* this.#entries(window, sql`s.actor_id = ${actorId}::bigint`);
   }
 
-  deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
+  deedsOfDeleted({ users, ...window }: Window & { users: readonly Actor[] }) {
     const actor = activityJson(this.#connection.recognized, sql`s.deleted_actor`);
     const keys = users.map(({ id, username }) => (id === null ? `name:${username}` : `id:${id}`));
     return this.#entries(

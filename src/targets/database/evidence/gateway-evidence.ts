@@ -105,12 +105,12 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     this.#settingNames = facts.settingNames;
   }
 
-  deeds({ actorIds, ...window }: Window & { readonly actorIds: readonly number[] }) {
+  deeds({ actorIds, ...window }: Window & { actorIds: readonly number[] }) {
     return this.#pages(window, sql`s.created_by_id = ANY(${actorIds}::bigint[])`);
   }
 
   /** A gateway forgets the actor of a deleted user. Only objects created by such a user still show the creator. */
-  async *deedsOfDeleted({ users: deleted, ...window }: Window & { readonly users: readonly Actor[] }) {
+  async *deedsOfDeleted({ users: deleted, ...window }: Window & { users: readonly Actor[] }) {
     const byId = await this.#deletedUsers(deleted);
     if (byId.size === 0) return;
     const maker = sql`coalesce(s.changes->'added_fields'->>'created_by',

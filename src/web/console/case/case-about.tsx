@@ -47,7 +47,7 @@ export function About({ read, chosen }: ChosenCase): ReactNode {
 }
 
 /** The current state of a closed case's users: the access paths below are from then. */
-export function UsersNow({ read }: { readonly read: CaseRead }): ReactNode {
+export function UsersNow({ read }: { read: CaseRead }): ReactNode {
   const { users, at, incident } = read;
   const { measures } = incident;
   if (users === null) return null;
@@ -85,7 +85,7 @@ export function UsersNow({ read }: { readonly read: CaseRead }): ReactNode {
 }
 
 /** When a lockdown was last compared with the controller. */
-export function LastChecked({ last }: { readonly last: NonNullable<CaseRead['unread']>['last'] }): ReactNode {
+export function LastChecked({ last }: { last: NonNullable<CaseRead['unread']>['last'] }): ReactNode {
   if (last === null) return 'This console has not checked it yet.';
   return (
     <>

@@ -223,7 +223,7 @@ function ItemList(
 }
 
 /** An item in a few words; the rest is in its dialog. */
-function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: Item) => void }): ReactNode {
+function What({ item, onOpen }: { item: Item; onOpen: (item: Item) => void }): ReactNode {
   return (
     <div className="what">
       <Button variant="link" isInline onClick={() => onOpen(item)}>

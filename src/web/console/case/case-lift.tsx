@@ -10,7 +10,7 @@ import { useSnapshot } from '../theft/stolen-token.tsx';
 import { accountOf, type CaseProps, type CaseRead } from './case-stages.ts';
 import { FoldedAccount } from './cleanings.tsx';
 
-export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
+export function LiftForm({ read, place, isNext }: CaseProps & { isNext: boolean }): ReactNode {
   const { readOnly } = useFacts();
   const { incident } = read;
   const [account, setAccount] = useState(accountOf(read));
@@ -156,7 +156,7 @@ function setBackText({ incident, unread }: CaseRead): string {
 function ActiveAgain({
   incident: { measures, ends },
 }: {
-  readonly incident: Pick<CaseRead['incident'], 'measures' | 'ends'>;
+  incident: Pick<CaseRead['incident'], 'measures' | 'ends'>;
 }): ReactNode {
   if (!measures.deactivate) return null;
   const until = (ends as Readonly<Record<string, string>>)['sessions'];

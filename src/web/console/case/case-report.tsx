@@ -14,7 +14,7 @@ const FORMATS = [
 type Format = (typeof FORMATS)[number][0];
 
 /** Creates the report of a case and saves it. */
-export function useReport({ place, incident }: { readonly place: string; readonly incident: string }) {
+export function useReport({ place, incident }: { place: string; incident: string }) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: async (format: Format) => {
@@ -44,7 +44,7 @@ export function SavedText(props: { readonly report: ReturnType<typeof useReport>
   );
 }
 
-export function ReportButtons({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
+export function ReportButtons({ read, place, isNext }: CaseProps & { isNext: boolean }): ReactNode {
   const { id } = read.incident;
   const [format, setFormat] = useState<Format>('html');
   const made = useReport({ place, incident: id });

@@ -210,7 +210,7 @@ function useShown(stages: readonly Stage[], next: Stage['id']) {
 }
 
 /** The form that closes the case; for a closed case, when that was and how access is restored. */
-function Closing({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
+function Closing({ read, place, isNext }: CaseProps & { isNext: boolean }): ReactNode {
   const { incident } = read;
   const { lifted } = incident;
   if (incident.state !== 'lifted')
@@ -227,7 +227,7 @@ function Closing({ read, place, isNext }: CaseProps & { readonly isNext: boolean
 }
 
 /** Rarely needed content, as a folded card. */
-function Folded({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
+function Folded({ label, children }: { label: string; children: ReactNode }): ReactNode {
   return (
     <Card component="section" aria-label={label} className="stage">
       <details>

@@ -49,7 +49,7 @@ export function Cleanings({ read, chosen }: ChosenCase): ReactNode {
                 {
                   title: 'Undo',
                   isAction: true as const,
-                  show: ({ run }: { readonly run: string }) => (
+                  show: ({ run }: { run: string }) => (
                     <Button
                       variant="link"
                       isInline

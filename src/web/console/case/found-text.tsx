@@ -11,7 +11,7 @@ export function Limits({
     unknowns: { groups, unattributedCount, ours },
   },
 }: {
-  readonly found: InvestigationRead;
+  found: InvestigationRead;
 }): ReactNode {
   if (groups.length === 0 && ours === '') return null;
   return (

@@ -181,7 +181,7 @@ function Given(props: {
 }
 
 /** Why no investigation was made, at this or the last attempt. */
-function Problems({ error, read: { underway } }: { readonly error: Error | null; readonly read: CaseRead }) {
+function Problems({ error, read: { underway } }: { error: Error | null; read: CaseRead }) {
   if (error !== null) return <Message isLiveRegion variant="danger" title={error.message} />;
   const problem = underway?.problem ?? null;
   return problem !== null && <ProblemAlert problem={problem} />;

@@ -59,7 +59,7 @@ export function InvestigationPage(): ReactNode {
   );
 }
 
-function ChooseUser({ place }: { readonly place: string }): ReactNode {
+function ChooseUser({ place }: { place: string }): ReactNode {
   const [name, setName] = useState('');
   const [, change] = useAddress();
   return (
@@ -174,7 +174,7 @@ function BeginForm(props: {
   );
 }
 
-function Found({ found, place }: { readonly found: InvestigationRead; readonly place: string }): ReactNode {
+function Found({ found, place }: { found: InvestigationRead; place: string }): ReactNode {
   const [shown, setShown] = useState<Item | null>(null);
   const { items, subject } = found;
   const users = subject.kind === 'user' ? [subject.name] : subject.kind === 'token' ? [subject.user] : [];

@@ -20,9 +20,9 @@ export function StateLabel({
   item: { label, fate },
   isShort = false,
 }: {
-  readonly item: Item;
+  item: Item;
   /** For a narrow column: {@link SeenAgain} is shown elsewhere. */
-  readonly isShort?: boolean;
+  isShort?: boolean;
 }): ReactNode {
   const { text, tone, more } = label;
   return (
@@ -38,17 +38,17 @@ export function StateLabel({
 }
 
 /** An item's mark, next to what the next investigation found. */
-export function SeenAgain({ item: { fate, label } }: { readonly item: Item }): ReactNode {
+export function SeenAgain({ item: { fate, label } }: { item: Item }): ReactNode {
   return fate === 'seen_again' && label.more !== null && <WithTimes text={label.more} />;
 }
 
 /** Distinguishes the stolen token from what was done with it. */
-export function StolenLabel({ item }: { readonly item: Pick<Item, 'isStolen'> }): ReactNode {
+export function StolenLabel({ item }: { item: Pick<Item, 'isStolen'> }): ReactNode {
   return item.isStolen && <Label color="purple">the stolen token, created here</Label>;
 }
 
 /** A link to an object at its controller, with what opens there. */
-function ObjectLink({ page: { href, opens } }: { readonly page: NonNullable<Item['page']> }): ReactNode {
+function ObjectLink({ page: { href, opens } }: { page: NonNullable<Item['page']> }): ReactNode {
   return (
     <>
       <a href={href} target="_blank" rel="noreferrer">
@@ -61,7 +61,7 @@ function ObjectLink({ page: { href, opens } }: { readonly page: NonNullable<Item
   );
 }
 
-function ItemDetails({ item }: { readonly item: Item }): ReactNode {
+function ItemDetails({ item }: { item: Item }): ReactNode {
   const { id, risk, stateReason, facts, remedy, notCleanable, page } = item;
   return (
     <DescriptionList

@@ -114,12 +114,12 @@ export function FateCell({
   onReceiver,
   ...props
 }: MarkProps & {
-  readonly fates: Fates;
-  readonly receivers: Receivers;
+  fates: Fates;
+  receivers: Receivers;
   /** Whether the plan was requested: missing input is then marked. */
-  readonly isTried: boolean;
-  readonly onChoose: (fate: Fate | null) => void;
-  readonly onReceiver: (to: string) => void;
+  isTried: boolean;
+  onChoose: (fate: Fate | null) => void;
+  onReceiver: (to: string) => void;
 }): ReactNode {
   const { item } = props;
   const { readOnly } = useFacts();

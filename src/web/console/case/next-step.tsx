@@ -12,7 +12,7 @@ import { accountOf, type CaseRead, stagesOf } from './case-stages.ts';
 import { type EndedLockdown, endedLockdown, live } from './not-over.tsx';
 import { useInvestigate } from './use-investigate.ts';
 
-export function NextStep({ operation }: { readonly operation: Operation }): ReactNode {
+export function NextStep({ operation }: { operation: Operation }): ReactNode {
   const [search] = useAddress();
   const { pathname } = useLocation();
   const ended = endedLockdown(operation);

@@ -58,7 +58,7 @@ export function endedLockdown({ place, kind, result }: Operation): EndedLockdown
 }
 
 /** In the dialog of an ended lockdown: for an account that the intruder created, what its main case says. */
-export function NotOverAfter({ operation }: { readonly operation: Operation }): ReactNode {
+export function NotOverAfter({ operation }: { operation: Operation }): ReactNode {
   const ended = endedLockdown(operation);
   const snapshot = useSnapshot(ended);
   const { of } = snapshot?.theft ?? {};

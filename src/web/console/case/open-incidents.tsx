@@ -85,8 +85,8 @@ export function Unread({
   read: { place, list },
   retry,
 }: {
-  readonly read: Listed<IncidentsRead>;
-  readonly retry: () => void;
+  read: Listed<IncidentsRead>;
+  retry: () => void;
 }): ReactNode {
   const { value, problem, waits } = list;
   if (waits !== null) return <p role="status">Still reading {place}: its incidents are not in this list.</p>;
@@ -119,7 +119,7 @@ export function Unread({
 }
 
 /** The open incidents of the contexts that the filter excludes. */
-export function Elsewhere({ rows }: { readonly rows: readonly Row[] }): ReactNode {
+export function Elsewhere({ rows }: { rows: readonly Row[] }): ReactNode {
   const open = Map.groupBy(
     rows.filter(({ incident }) => incident.state !== 'lifted'),
     ({ place }) => place,

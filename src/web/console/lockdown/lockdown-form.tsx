@@ -199,7 +199,7 @@ function Measures(props: {
 
 /** Why measures are impossible in the context, by member, each with the context that allows it. */
 function useGaps(
-  { others, context }: Pick<FormProps, 'others'> & { readonly context: ContextRead },
+  { others, context }: Pick<FormProps, 'others'> & { context: ContextRead },
   onSwitch: (place: string, measure: string) => void,
 ): Readonly<Record<string, ReactNode>> {
   const { forms } = useFacts();

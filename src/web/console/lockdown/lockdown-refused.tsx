@@ -45,7 +45,7 @@ export function TheftRefused(props: {
 }
 
 /** Says before any input that the account may not do it. */
-export function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
+export function RightsMessage({ refusal }: { refusal: Problem }): ReactNode {
   return (
     <Message variant="warning" title={`This account is not allowed to lock down. ${refusal.message}`}>
       {refusal.hint}

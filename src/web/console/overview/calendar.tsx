@@ -5,7 +5,7 @@ import { type ReactNode, useSyncExternalStore } from 'react';
 import type { CalendarPicture } from '../../../reports/audit/charts.ts';
 
 /** The days of the coming year, darker if more tokens expire. */
-export function Calendar({ picture }: { readonly picture: CalendarPicture }): ReactNode {
+export function Calendar({ picture }: { picture: CalendarPicture }): ReactNode {
   const isNarrow = useNarrow();
   const { days, outside } = picture;
   const busiest = days.reduce((most, each) => (each.tokens > most.tokens ? each : most));
@@ -80,7 +80,7 @@ function stretchesOf({ days, width }: CalendarPicture, most: number): readonly W
 function Stretch(props: { readonly picture: CalendarPicture; readonly stretch: WeekStretch }): ReactNode {
   const { height, daySize, days, labels } = props.picture;
   const { from, to, width, shift } = props.stretch;
-  const isIn = ({ x }: { readonly x: number }) => from <= x && x < to;
+  const isIn = ({ x }: { x: number }) => from <= x && x < to;
   const weekdays = labels.filter(({ x }) => x === 0);
   return (
     <svg viewBox={`0 0 ${width} ${height}`} aria-hidden="true">

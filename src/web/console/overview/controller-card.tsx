@@ -119,7 +119,7 @@ function ControllerFacts(props: {
   );
 }
 
-function FactList({ children }: { readonly children: ReactNode }): ReactNode {
+function FactList({ children }: { children: ReactNode }): ReactNode {
   return (
     <DescriptionList
       className="facts"
@@ -134,7 +134,7 @@ function FactList({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 /** Why a controller needs attention, each with a link. */
-export function Needs({ state: { read, sweep, needs } }: { readonly state: ControllerState }): ReactNode {
+export function Needs({ state: { read, sweep, needs } }: { state: ControllerState }): ReactNode {
   if (needs.length > 0) {
     return (
       <span className="labels">
@@ -147,7 +147,7 @@ export function Needs({ state: { read, sweep, needs } }: { readonly state: Contr
   return isPending(read) || sweep === undefined ? 'still reading' : 'Nothing found.';
 }
 
-export function NeedLabel({ need: { text, isGrave, to } }: { readonly need: Need }): ReactNode {
+export function NeedLabel({ need: { text, isGrave, to } }: { need: Need }): ReactNode {
   return (
     <LinkedLabel to={to} color={isGrave ? 'red' : 'orange'}>
       {text}
@@ -161,7 +161,7 @@ export function isPending({ context, incidents, audit }: ControllerRead): boolea
 }
 
 /** The open incidents of a controller, with their problems. */
-export function IncidentsText({ read }: { readonly read: ControllerRead }): ReactNode {
+export function IncidentsText({ read }: { read: ControllerRead }): ReactNode {
   const { place, incidents } = read;
   const { value, problem } = incidents;
   if (problem !== null) return `not read: ${problem.message}`;
@@ -196,8 +196,8 @@ export function Findings({
   read: { place, audit },
   severities = ALL,
 }: {
-  readonly read: ControllerRead;
-  readonly severities?: readonly (typeof ALL)[number][];
+  read: ControllerRead;
+  severities?: readonly (typeof ALL)[number][];
 }): ReactNode {
   const { value, problem, waits } = audit;
   if (problem !== null) return `not audited: ${problem.message}`;
@@ -261,7 +261,7 @@ export function SweepText(props: {
   );
 }
 
-function TokenFact({ read: { place, audit } }: { readonly read: ControllerRead }): ReactNode {
+function TokenFact({ read: { place, audit } }: { read: ControllerRead }): ReactNode {
   const { value } = audit;
   if (value === null) return null;
   const { tokensRead, at } = value;
@@ -282,7 +282,7 @@ function settingsTitle(settings: ContextRead['settings']): string {
 function SettingFacts({
   read: { settings, settingsProblem },
 }: {
-  readonly read: Pick<ContextRead, 'settings' | 'settingsProblem'>;
+  read: Pick<ContextRead, 'settings' | 'settingsProblem'>;
 }): ReactNode {
   return (
     <Fact term="Settings">

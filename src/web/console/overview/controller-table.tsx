@@ -10,7 +10,7 @@ import { ExpiringLink, Findings, IncidentsText, Needs, SweepText } from './contr
 const SEVERE = ['high'] as const;
 
 /** One line per controller, those that need attention first. */
-export function ControllerTable({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+export function ControllerTable({ states }: { states: readonly ControllerState[] }): ReactNode {
   return (
     <PlainTable
       label="Controllers"

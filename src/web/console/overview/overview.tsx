@@ -229,7 +229,7 @@ function OpenCount(props: { readonly count: number; readonly place: string | und
 }
 
 /** The last sweep of all controllers; without one why, and where it is set up. */
-function SweepTile({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+function SweepTile({ states }: { states: readonly ControllerState[] }): ReactNode {
   const sweeps = states.flatMap(({ sweep }) => sweep?.last ?? []);
   const latest = sweeps.toSorted((one, other) => other.began.localeCompare(one.began))[0];
   const unswept = states.filter(({ sweep }) => sweep === null).length;
@@ -289,7 +289,7 @@ function Tile(props: {
 const MOST_NAMED = 5;
 
 /** The contexts that have not answered, slowest first. */
-function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactNode {
+function Waiting({ told }: { told: readonly ControllerRead[] }): ReactNode {
   const waiting = told
     .flatMap(({ place, context, incidents, audit }) => {
       const waits = Math.max(...[context, incidents, audit].map((each) => each.waits ?? -1));

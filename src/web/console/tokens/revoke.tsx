@@ -142,7 +142,7 @@ export function RevokeDialog(props: RevokeProps & { readonly onClose: () => void
 }
 
 /** The criteria that selected the tokens. */
-function ChosenBy({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
+function ChosenBy({ filter }: { filter: Readonly<Record<string, string>> }): ReactNode {
   const texts = Object.entries(filter).map(([name, value]) => criterionText(name, value));
   return <p className="hint">{texts.length === 0 ? 'No filter: all tokens.' : texts.join('; ')}</p>;
 }

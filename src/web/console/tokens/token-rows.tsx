@@ -223,7 +223,7 @@ function historyOf({ document, text }: Ended, { id, isExpired }: Row): Pick<Ende
 }
 
 /** A link to the form that ends all access of a user; for an account that may not, the reason. */
-export function LockdownLink({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
+export function LockdownLink({ place, user }: { place: string; user: string }): ReactNode {
   const context = useRead<ContextRead>(query('/api/overview', { place }));
   const refusal = context.data?.lockdownRefusal ?? null;
   if (refusal !== null) return <p className="hint">{`Cannot lock down: ${refusal.message}`}</p>;
@@ -303,7 +303,7 @@ function leftText(expires: string): string | null {
 }
 
 /** A time; a narrow window shows only the day. */
-function Minute({ at, isDay = false }: { readonly at: string | null; readonly isDay?: boolean }): ReactNode {
+function Minute({ at, isDay = false }: { at: string | null; isDay?: boolean }): ReactNode {
   if (at === null) return 'never';
   const [day, minute] = localText(new Date(at)).split(' ');
   return (
@@ -319,13 +319,13 @@ function Cell({
   isWide = false,
   isRest = false,
 }: {
-  readonly children: ReactNode;
+  children: ReactNode;
   /** The row has one line: truncated text is in its tooltip. */
-  readonly title?: string | undefined;
+  title?: string | undefined;
   /** Whether a narrow window omits it. */
-  readonly isWide?: boolean;
+  isWide?: boolean;
   /** Whether it takes the remaining width. */
-  readonly isRest?: boolean;
+  isRest?: boolean;
 }): ReactNode {
   const names = ['pf-v6-c-table__td', isWide && 'wide', isRest && 'rest'].filter(Boolean).join(' ');
   return (
@@ -335,7 +335,7 @@ function Cell({
   );
 }
 
-function Space({ height }: { readonly height: number }): ReactNode {
+function Space({ height }: { height: number }): ReactNode {
   if (height === 0) return null;
   return (
     <tr className="space">

@@ -180,13 +180,13 @@ function isWhole({ state, incomplete }: TokenPage['readings'][number]): boolean 
 }
 
 /** A link to the lockdown of the owner whose tokens are shown. */
-function OwnerLockdown({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
+function OwnerLockdown({ filter }: { filter: Readonly<Record<string, string>> }): ReactNode {
   const owner = useOwner(filter);
   return owner && <LockdownLink {...owner} />;
 }
 
 /** The directories' answers about the owner whose tokens are shown. */
-function OwnerSources({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
+function OwnerSources({ filter }: { filter: Readonly<Record<string, string>> }): ReactNode {
   const owner = useOwner(filter);
   const { data, error, isPlaceholderData } = useRead<OwnerRead>(owner && query('/api/owner', owner));
   if (owner === null) return null;
@@ -282,7 +282,7 @@ function progressText({ place, tokens }: TokenPage['readings'][number]): string 
 }
 
 /** What was read from which contexts, and what is missing: otherwise, a total would look complete. */
-function Readings({ data }: { readonly data: TokenPage }): ReactNode {
+function Readings({ data }: { data: TokenPage }): ReactNode {
   const { readings } = data;
   const read = readings.filter(({ state }) => state === 'complete');
   const reading = readings.filter(({ state }) => state === 'reading');

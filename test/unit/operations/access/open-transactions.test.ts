@@ -26,7 +26,7 @@ const WAITS = `SELECT FROM pg_stat_activity WHERE datname = current_database() A
 test.runIf(PEERS.length === 0)('skipped: the tables of real controllers are absent', ({ skip }) => skip());
 
 /** The real tables of a peer, and a request that has made a token for a user and has not committed it. */
-async function withRequest(peer: Peer, { transactionTimeoutMs }: { readonly transactionTimeoutMs: number }) {
+async function withRequest(peer: Peer, { transactionTimeoutMs }: { transactionTimeoutMs: number }) {
   const real = await loadRealTables(peer);
   onTestFinished(() => real.close());
   const target = await real.open({ transactionTimeoutMs });
