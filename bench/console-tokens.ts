@@ -90,10 +90,7 @@ interface TraceEvent {
 }
 
 /** The longest task of the page's thread while something is done, in milliseconds: by the clock, and of work. */
-async function longestTask(
-  page: Page,
-  work: () => Promise<void>,
-): Promise<{ readonly clock: number; readonly work: number }> {
+async function longestTask(page: Page, work: () => Promise<void>) {
   await browser.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline'] });
   await work();
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as {

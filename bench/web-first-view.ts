@@ -77,10 +77,7 @@ function add(path: string, content: string | Buffer): void {
 }
 
 /** Measures the dashboard and the static page in turn, round after round. */
-async function compare(
-  browser: Browser,
-  { url, reference }: { url: string; reference: string },
-): Promise<void> {
+async function compare(browser: Browser, { url, reference }: { url: string; reference: string }) {
   const session = await logIn(browser, url);
   const times = { dashboard: [] as number[], react: [] as number[], html: [] as number[] };
   for (let round = 0; round <= ROUNDS; round++) {

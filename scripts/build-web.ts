@@ -49,10 +49,7 @@ export async function buildWeb(root: string, licensesOf: Licenses): Promise<void
   }
 }
 
-async function buildApp(
-  source: string,
-  { out, licensesOf }: { out: string; licensesOf: Licenses },
-): Promise<void> {
+async function buildApp(source: string, { out, licensesOf }: { out: string; licensesOf: Licenses }) {
   const output = await bundleWeb(source, out);
   if (basename(out) === 'web') writePages(out);
   const firstView = firstViewSize(output, readFileSync(join(out, 'index.html'), 'utf8'));

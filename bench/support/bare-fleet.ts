@@ -119,10 +119,7 @@ function pageOf(
   return query.has('count_disabled') ? { results } : listed(results, count);
 }
 
-function isAskedFor(
-  user: { readonly id: number; readonly username: string },
-  query: URLSearchParams,
-): boolean {
+function isAskedFor(user: { readonly id: number; readonly username: string }, query: URLSearchParams) {
   const [id, name] = [query.get('id'), query.get('username')];
   return (id === null || Number(id) === user.id) && (name === null || name === user.username);
 }

@@ -274,12 +274,7 @@ function sortOf(
   };
 }
 
-function ListPages(props: {
-  position: 'top' | 'bottom';
-  name: string;
-  count: number;
-  address: ListAddress;
-}): ReactNode {
+function ListPages(props: { position: 'top' | 'bottom'; name: string; count: number; address: ListAddress }) {
   const { position, name, count, address } = props;
   return (
     <Pagination

@@ -44,10 +44,7 @@ function publishedFiles(): readonly string[] {
   return Object.values(packed).flatMap(({ files }) => files.map(({ path }) => path));
 }
 
-function copyPackage(
-  path: string,
-  { folder, version }: { folder: string; version: string | undefined },
-): void {
+function copyPackage(path: string, { folder, version }: { folder: string; version: string | undefined }) {
   const source = join(root, path);
   const installed = (jsonIn(join(source, 'package.json')) as { version: string }).version;
   if (installed !== version) {

@@ -136,10 +136,7 @@ export async function prepareFirstStart(
   });
 }
 
-async function addDemoResources(
-  transaction: Queryable,
-  { createdBy, at }: { createdBy: number; at: Date },
-): Promise<void> {
+async function addDemoResources(transaction: Queryable, { createdBy, at }: { createdBy: number; at: Date }) {
   const organization = await insertResource(transaction, ORGANIZATIONS, {
     values: { name: 'Default', description: '', max_hosts: 0 },
     by: createdBy,

@@ -96,10 +96,7 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
 };
 
 /** Launches a template, or opens the form if it has prompts. Checks at the click: the page may be outdated. */
-function LaunchButton(props: {
-  readonly template: TemplateRow;
-  readonly variant?: 'primary' | 'secondary';
-}): ReactNode {
+function LaunchButton(props: { readonly template: TemplateRow; readonly variant?: 'primary' | 'secondary' }) {
   const { template, variant = 'primary' } = props;
   const navigate = useNavigate();
   const notify = useNotify();

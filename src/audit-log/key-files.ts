@@ -97,10 +97,7 @@ class KeyFiles implements LogKeys {
   }
 }
 
-async function write(
-  path: string,
-  { text, flags, mode }: { text: string; flags: number; mode: number },
-): Promise<void> {
+async function write(path: string, { text, flags, mode }: { text: string; flags: number; mode: number }) {
   await using file: FileHandle = await open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags, mode);
   await file.writeFile(`${text.trim()}\n`);
   await file.sync();

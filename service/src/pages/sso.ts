@@ -66,10 +66,7 @@ export function sendSsoFailure(reply: FastifyReply, { status, headers, body }: R
   return sendLoginProblem(reply.headers(headers), { status, main: `<p role="alert">${textHtml(said)}</p>` });
 }
 
-function sendLoginProblem(
-  reply: FastifyReply,
-  { status, main }: { status: number; main: string },
-): FastifyReply {
+function sendLoginProblem(reply: FastifyReply, { status, main }: { status: number; main: string }) {
   return sendPage(reply, {
     status,
     title: 'You are not logged in',

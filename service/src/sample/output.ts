@@ -49,10 +49,7 @@ export function printRun(
   return printed.join('');
 }
 
-function addResult(
-  counts: Counts,
-  { isChange, failure }: { isChange: boolean; failure: Trouble | null },
-): void {
+function addResult(counts: Counts, { isChange, failure }: { isChange: boolean; failure: Trouble | null }) {
   if (failure !== null) counts[failure.result === 'unreachable' ? 'unreachable' : 'failed'] += 1;
   else {
     counts.ok += 1;

@@ -201,10 +201,7 @@ function isSignedBy(
     .some((pem) => verify(hash, Buffer.from(signed), new X509Certificate(pem).publicKey, signature));
 }
 
-function readRequest(
-  { root, isSigned }: Message,
-  { now, destination }: { now: Date; destination: string },
-): { readonly nameId: string; readonly sessionIndexes: readonly string[] } {
+function readRequest({ root, isSigned }: Message, { now, destination }: { now: Date; destination: string }) {
   if (!isSigned) throw unverified('is not signed');
   if (root.namespaceURI !== NAMESPACES.protocol || root.localName !== 'LogoutRequest') {
     throw unverified('is not a logout request');

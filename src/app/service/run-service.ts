@@ -236,10 +236,7 @@ function given(environment: Environment, { name, secret }: { name: string; secre
   return path ? contentOf(path, { secret, environment }) : null;
 }
 
-function contentOf(
-  path: string,
-  { secret, environment }: { secret: boolean; environment: Environment },
-): string {
+function contentOf(path: string, { secret, environment }: { secret: boolean; environment: Environment }) {
   try {
     const text = secret ? readSecretFile(path, environment) : readFileSync(path, 'utf8');
     return text.replace(/\r?\n$/, '');

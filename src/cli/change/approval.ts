@@ -139,10 +139,7 @@ export function usersGuard(what: string, users: number | 'all'): Guard {
   return { what, alone: () => users !== 'all' && users <= 1, command: null };
 }
 
-function notApproved(
-  { what, command, flags, alone, instead }: GuardedChange,
-  rule: ApprovalRule,
-): TokenctlError {
+function notApproved({ what, command, flags, alone, instead }: GuardedChange, rule: ApprovalRule) {
   const who = Object.keys(rule.approvers).join(' or ');
   const file = flags.plan ?? 'plan.json';
   const save = flags.plan === undefined ? 'Save the plan with --plan-out plan.json. ' : '';

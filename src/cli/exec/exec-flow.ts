@@ -269,10 +269,7 @@ async function leaseOf(runtime: Runtime, { lease }: LimitedToken) {
  * Revokes the token, over its own connections: earlier ones may have been lost.
  * @returns The error if it was not revoked, or if this is unknown; otherwise undefined.
  */
-async function endNow(
-  { runtime, flags }: ExecRequest,
-  made: LimitedToken,
-): Promise<TokenctlError | undefined> {
+async function endNow({ runtime, flags }: ExecRequest, made: LimitedToken) {
   const { context } = await runtime.description();
   const fresh = runtime.in({ progress: runtime.progress });
   const hint = `Its lease ${made.lease} ends at ${timeText(made.until)}. To revoke it now: tokenctl tokens leases --end ${made.lease}`;

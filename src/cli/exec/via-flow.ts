@@ -77,10 +77,7 @@ async function withBrokered(
   return { code: ran.value, failure: ran.value === 0 ? failure : undefined };
 }
 
-async function giveBack(
-  broker: string,
-  { value, seconds }: BrokeredToken,
-): Promise<TokenctlError | undefined> {
+async function giveBack(broker: string, { value, seconds }: BrokeredToken) {
   try {
     await returnToken(broker, value);
     return undefined;

@@ -160,12 +160,7 @@ function documentOf(
     : () => markdownDocument(parts());
 }
 
-function jsonOf({
-  investigations,
-  madeAt,
-  usersNow: _users,
-  ...gathered
-}: IncidentReport): IncidentReportJson {
+function jsonOf({ investigations, madeAt, usersNow: _users, ...gathered }: IncidentReport) {
   const { incident, address, runs, lockdown, cleaned, undone, evidence, own, began, marks } = gathered;
   return {
     incident,

@@ -9,7 +9,7 @@ import { gatherRecord, provenActs } from '../../operations/incident/gather-repor
 import { investigate } from '../../operations/investigation/investigate.ts';
 import type { SubjectRequest } from '../../operations/investigation/resolve-subject.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/journal/recorded-incidents.ts';
-import { type Line, lines } from '../../reports/document.ts';
+import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import type { FlagsOf } from '../flags/flags.ts';
 import { instantOf } from '../flags/times.ts';
@@ -76,10 +76,7 @@ async function knownOf(runtime: Runtime, investigation: Investigation): Promise<
 const LOG_ERRORS: ReadonlySet<string> = new Set(['audit_unavailable', 'log_broken']);
 
 /** The next command, if something remains that no one decided about. */
-function nextText(
-  investigation: Investigation,
-  { out, known }: { out: string; known: KnownItems },
-): Line | false {
+function nextText(investigation: Investigation, { out, known }: { out: string; known: KnownItems }) {
   const { target } = investigation;
   const isLeft = caseItems(investigation, known).some(
     (each) => isOpen(each) && !isOtherChangeLeft(each.item),

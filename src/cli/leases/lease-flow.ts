@@ -219,10 +219,7 @@ function endedMeanwhile({ id, token }: Lease): TokenctlError {
 }
 
 /** The extension of a saved plan: of the same token, to the same end. */
-async function savedExtensionFlow(
-  request: ChangeRequest<LeaseFlags>,
-  path: string,
-): Promise<PlannedChange<readonly EndedLease[], LeaseChangeJson>> {
+async function savedExtensionFlow(request: ChangeRequest<LeaseFlags>, path: string) {
   const { runtime } = request;
   const saved = readExtensionFile(path);
   const description = await runtime.description();

@@ -70,10 +70,7 @@ export function withFields(
 }
 
 /** The members with these names of one JSON object, copied as a stream because it is too large for memory. */
-async function* membersAmong(
-  fields: readonly string[],
-  chunks: AsyncIterable<string>,
-): AsyncIterable<string> {
+async function* membersAmong(fields: readonly string[], chunks: AsyncIterable<string>) {
   const members = new Members(fields);
   for await (const chunk of chunks) {
     let copied = '';

@@ -113,10 +113,7 @@ export async function creationFlow(
 }
 
 /** A note that a lease will end the token, and what carries that out. */
-async function plannedEnd(
-  runtime: Runtime,
-  { context, seconds }: { context: string; seconds: number },
-): Promise<string> {
+async function plannedEnd(runtime: Runtime, { context, seconds }: { context: string; seconds: number }) {
   const until = new Date((await runtime.targetClock()).now().getTime() + seconds * 1000);
   const { text } = await endingJobText(runtime, { context, until });
   return `The REST API accepts no lifetime, so a lease ends the token. ${text}`;

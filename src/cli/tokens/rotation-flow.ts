@@ -210,10 +210,7 @@ async function isListed(runtime: Runtime, tokenId: number): Promise<boolean> {
   return false;
 }
 
-async function isAccepted(
-  runtime: Runtime,
-  { output, userId }: { output: string; userId: number | null },
-): Promise<boolean> {
+async function isAccepted(runtime: Runtime, { output, userId }: { output: string; userId: number | null }) {
   try {
     return (await runtime.withToken(output).description()).identity.id === userId;
   } catch (error) {
@@ -222,10 +219,7 @@ async function isAccepted(
   }
 }
 
-async function waitFor(
-  grace: number,
-  { runtime, tokenId }: { runtime: Runtime; tokenId: number },
-): Promise<void> {
+async function waitFor(grace: number, { runtime, tokenId }: { runtime: Runtime; tokenId: number }) {
   if (grace === 0) return;
   const until = new Date(runtime.clock.now().getTime() + grace);
   writeNotice(`Token ${tokenId} is revoked at ${timeText(until)}. Ctrl-C leaves it valid.`);

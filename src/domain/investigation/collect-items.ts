@@ -220,10 +220,7 @@ function merged(
 }
 
 /** Adds a change. If there are too many, consecutive ones without a change by others are merged. */
-function withEdit(
-  edits: RecordedChange['edits'],
-  { field, edit }: { field: string; edit: FieldEdit },
-): RecordedChange['edits'] {
+function withEdit(edits: RecordedChange['edits'], { field, edit }: { field: string; edit: FieldEdit }) {
   if (edits === null || edits.length < MAX_EDITS) return edits === null ? null : [...edits, edit];
   const fewer = uninterrupted(field, [...edits, edit]);
   return fewer.length > MAX_EDITS ? null : fewer;

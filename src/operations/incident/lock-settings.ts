@@ -45,10 +45,7 @@ export async function lockSettings(work: OperationRun, step: SettingsStep): Prom
   });
 }
 
-function settingsText(
-  locks: readonly Lock[],
-  { open, left }: { open: number; left: readonly Lock[] },
-): string {
+function settingsText(locks: readonly Lock[], { open, left }: { open: number; left: readonly Lock[] }) {
   if (left.length > 0) {
     return `The target accepted the change but reports different values: ${left.map(({ name }) => name).join(', ')}.`;
   }

@@ -77,10 +77,7 @@ async function setEach(work: OperationRun, users: UsersStep['users'], active: bo
 }
 
 /** Notes a user who could not be set. @returns What prevents setting any other; null if nothing does. */
-function note(
-  outcomes: Outcomes,
-  { id, name, error }: { id: number; name: string; error: unknown },
-): TokenctlError | null {
+function note(outcomes: Outcomes, { id, name, error }: { id: number; name: string; error: unknown }) {
   if (!(error instanceof TokenctlError)) throw error;
   if (isLockout(error) || (isRefusal(error) && !endsRun(error))) outcomes.refused.push(id);
   outcomes.failed.push({ id, reason: `${name}: ${error.message}` });

@@ -15,7 +15,7 @@ import { refreshTokenSelector } from './plan-revocation.ts';
  * Results for the refresh tokens of a revocation. Tokens not tried or already gone are counted only for
  * refresh tokens without an access token: the others share the result of their access tokens.
  */
-export interface RevokedRefreshTokens extends OutcomeCounts {
+interface RevokedRefreshTokens extends OutcomeCounts {
   /** Revoked tokens that were found live on re-reading, ascending. */
   readonly stillAlive: readonly number[];
   /** Number of planned tokens that were already expired; null if unknown. */

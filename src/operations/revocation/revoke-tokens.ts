@@ -16,7 +16,6 @@ import {
   type RevocationListeners,
   type RevocationReport,
   RevocationTally,
-  type RevokedRefreshTokens,
   type Verification,
 } from './revocation-report.ts';
 
@@ -131,11 +130,7 @@ async function revokeStretch(
   });
 }
 
-function refreshTokensOf(
-  plan: RevocationPlan,
-  { access, refresh }: RevocationTally,
-  read: ReadAgain,
-): RevokedRefreshTokens {
+function refreshTokensOf(plan: RevocationPlan, { access, refresh }: RevocationTally, read: ReadAgain) {
   const alone = refresh.counts();
   return {
     ...alone,
@@ -266,11 +261,7 @@ function together(one: ReadAgain, other: ReadAgain): ReadAgain {
   };
 }
 
-async function readAgain(
-  { target }: OperationRun,
-  ids: readonly number[],
-  refreshIds: readonly number[],
-): Promise<ReadAgain> {
+async function readAgain({ target }: OperationRun, ids: readonly number[], refreshIds: readonly number[]) {
   const alive = await stillAlive(target, ids);
   const refreshAlive = await findLiveRefreshTokens(target, refreshIds);
   return { alive, refreshAlive, ownAccessEnded: false };

@@ -52,10 +52,7 @@ export async function rotateAll(
 
 const OF_THE_LOG: ReadonlySet<TokenctlError['code']> = new Set(['audit_unavailable', 'outcome_unrecorded']);
 
-async function rotate(
-  options: RotationOptions & Pick<TargetJobContext, 'dryRun'>,
-  done: Done,
-): Promise<void> {
+async function rotate(options: RotationOptions & Pick<TargetJobContext, 'dryRun'>, done: Done) {
   if (options.dryRun) done.planned.push(...(await planOf(options)));
   else done.rotations.push(await rotateConsumer(options));
 }

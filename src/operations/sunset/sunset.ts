@@ -170,11 +170,7 @@ export async function recordSunset(
   return (await reader.read(options.description)).filter(({ sunset }) => sunset === id).length;
 }
 
-function notesOf(
-  sunset: string,
-  { owner, tokens, until }: OwnersEnd,
-  isInRow: boolean,
-): Readonly<Record<string, unknown>>[] {
+function notesOf(sunset: string, { owner, tokens, until }: OwnersEnd, isInRow: boolean) {
   const parts = Array.from({ length: Math.ceil(tokens.length / PER_NOTE) }, (_, part) =>
     tokens.slice(part * PER_NOTE, (part + 1) * PER_NOTE).map(({ lastUsed: _used, ...token }) => token),
   );

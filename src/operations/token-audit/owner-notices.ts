@@ -115,10 +115,7 @@ export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNotic
 /** What is due, by owner. */
 type DueOwners = ReadonlyMap<string, Pick<OwnerDigest, 'expiring' | 'revoked'>>;
 
-async function addressed(
-  due: DueOwners,
-  { target, rules }: { target: Target; rules: OwnerNoticeRules },
-): Promise<{ digests: OwnerDigest[]; unreachable: UnreachableOwner[] }> {
+async function addressed(due: DueOwners, { target, rules }: { target: Target; rules: OwnerNoticeRules }) {
   const owners = [...due.keys()].sort();
   const found =
     owners.length === 0 ? [] : await target.users.contacts(owners, Object.keys(rules.organizations));

@@ -102,10 +102,7 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
 }
 
 /** For a token that no longer exists, the last one with its id counts. */
-async function originOf(
-  { log, description, tokenId }: TraceTokenOptions,
-  token: Token | null,
-): Promise<TokenTrace['origin']> {
+async function originOf({ log, description, tokenId }: TraceTokenOptions, token: Token | null) {
   const leases = (await readLeases(log, description)).filter(
     (lease) => lease.token?.id === tokenId && (token === null || isTokenOf(lease, token)),
   );
@@ -174,10 +171,7 @@ async function historyOf(target: Target, tokenId: number): Promise<TokenHistory>
   return { activity, recordedUses };
 }
 
-async function activityOf(
-  target: Target,
-  { owner, since }: { owner: UserReference; since: Date },
-): Promise<OwnerActivity> {
+async function activityOf(target: Target, { owner, since }: { owner: UserReference; since: Date }) {
   let last: Activity[] = [];
   let count = 0;
   for await (const each of target.activity.list({ actorIds: [owner.id], since })) {

@@ -65,10 +65,7 @@ export async function readLastUses(
 }
 
 /** Which of a few tokens match a filter, in one page. */
-async function matchingIds(
-  api: Api,
-  { ids, filter }: { ids: readonly number[]; filter: Query[number] },
-): Promise<number[]> {
+async function matchingIds(api: Api, { ids, filter }: { ids: readonly number[]; filter: Query[number] }) {
   const [named = []] = listFilter('id', ids.map(String));
   return await tokenIds(api, [...named, filter]);
 }

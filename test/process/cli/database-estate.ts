@@ -132,11 +132,7 @@ async function addUser(database: Database): Promise<SeededUser> {
   return { name, personal, issued, beside, orphaned, revoked };
 }
 
-async function addRole(options: {
-  database: Database;
-  url: string;
-  grants: readonly string[];
-}): Promise<string> {
+async function addRole(options: { database: Database; url: string; grants: readonly string[] }) {
   const { database, url, grants } = options;
   const [role, password] = [`role_${randomBytes(6).toString('hex')}`, randomBytes(8).toString('hex')];
   await database.execute(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`);

@@ -113,10 +113,7 @@ async function listEvents(exchange: Exchange): Promise<unknown> {
   return sendParts(exchange, 'application/json', eventList(exchange, { job, start: Number(given) }));
 }
 
-async function* eventList(
-  exchange: Exchange,
-  { job, start }: { job: JobRecord; start: number },
-): AsyncGenerator<string> {
+async function* eventList(exchange: Exchange, { job, start }: { job: JobRecord; start: number }) {
   const lines = completeLines(output(exchange, job), { start, isEnded: !isActive(job) });
   let end = start;
   for await (const { text, count } of lines) {

@@ -3,9 +3,7 @@ import { OwnActs, ownActOf } from '../../../../src/operations/journal/own-acts.t
 import type { Entry } from '../../../../src/operations/ports/audit-log.ts';
 
 /** Intent and outcome of each act, two seconds apart. */
-function recorded(
-  ...acts: readonly (readonly [operation: string, intent: object, outcome: object])[]
-): OwnActs {
+function recorded(...acts: readonly (readonly [operation: string, intent: object, outcome: object])[]) {
   const own = new OwnActs();
   acts.forEach(([operation, intent, outcome], index) => {
     const common = { operation, run: `run-${index}`, actor: { user: 'root' }, target: {} };
