@@ -11,8 +11,12 @@ import { type ColumnSql, dateOf, milliseconds, readArrays } from '../queries.ts'
 import { TABLES } from '../tables.ts';
 
 /** A row of a gateway's activity stream. The time is in milliseconds. */
-interface EntryRow extends Omit<GatewayEntry, 'at' | 'actor' | 'changes'> {
+interface EntryRow extends Pick<GatewayEntry, 'id' | 'operation' | 'model'> {
   readonly at: number;
+  readonly object_id: GatewayEntry['objectId'];
+  readonly related_model: string;
+  readonly related_id: GatewayEntry['relatedId'];
+  readonly related_field: string;
   readonly changes: GatewayEntry['changes'] | null;
   readonly actor_id: number | null;
   readonly actor: string | null;
@@ -23,10 +27,10 @@ const COLUMNS: ColumnSql<EntryRow> = {
   at: milliseconds(sql`s.created`),
   operation: sql`s.operation`,
   model: sql`c.model`,
-  objectId: sql`s.object_id`,
-  relatedModel: sql`coalesce(r.model, '')`,
-  relatedId: sql`s.related_object_id`,
-  relatedField: sql`coalesce(s.related_field_name, '')`,
+  object_id: sql`s.object_id`,
+  related_model: sql`coalesce(r.model, '')`,
+  related_id: sql`s.related_object_id`,
+  related_field: sql`coalesce(s.related_field_name, '')`,
   changes: sql`s.changes`,
   actor_id: sql`s.created_by_id`,
   actor: sql`u.username`,
@@ -60,11 +64,16 @@ export async function readGatewayEntries(
     COLUMNS,
     sql`${STREAM} AND ${where} ORDER BY s.id${direction} LIMIT ${literal(limit)}`,
   );
-  const entries = rows.flatMap(({ at, changes: recorded, actor_id: id, actor: username, ...row }) => {
-    const changes = recorded ?? {};
+  const entries = rows.flatMap((row) => {
+    const { id, at, operation, model, actor_id: actorId, object_id: objectId } = row;
+    const { related_model: relatedModel, related_id: relatedId, related_field: relatedField } = row;
+    const changes = row.changes ?? {};
     const actor =
-      id === null ? (actorOf?.(recordedMaker({ changes })) ?? null) : { id, username: username ?? '' };
-    return streamEntryOf({ ...row, at: dateOf(at), actor, changes }, settingNames) ?? [];
+      actorId === null
+        ? (actorOf?.(recordedMaker({ changes })) ?? null)
+        : { id: actorId, username: row.actor ?? '' };
+    const entry = { id, at: dateOf(at), operation, model, objectId, relatedModel, relatedId, relatedField };
+    return streamEntryOf({ ...entry, actor, changes }, settingNames) ?? [];
   });
   return { entries, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
 }
