@@ -9,13 +9,7 @@ import { readNamedFile } from './open-directory.ts';
 /** Opens a store for a consumer. Sends nothing yet. Throws `not_found`, `configuration` for unreadable secrets. */
 export async function openStore(
   name: string,
-  {
-    configuration,
-    stores = configuration.stores,
-    consumer,
-    environment,
-    isPrivate = false,
-  }: {
+  options: {
     configuration: Configuration;
     /** Instead of the configured ones. */
     stores?: Readonly<Record<string, StoreSettings>>;
@@ -25,6 +19,7 @@ export async function openStore(
     isPrivate?: boolean;
   },
 ): Promise<SecretStore> {
+  const { configuration, stores = configuration.stores, consumer, environment, isPrivate = false } = options;
   const settings = storeFor(storeSettings(name, stores), consumer);
   const called = `The store ${name}`;
   // A store's programs get none of tokenctl's credentials.

@@ -67,16 +67,13 @@ export function reserveSecretFile(path: string): ReservedFile {
  */
 export async function intoSecretFile<Made>(
   path: string,
-  {
-    make,
-    secretOf,
-    lost,
-  }: {
+  options: {
     make: () => Promise<Made>;
     secretOf: (made: Made) => Secret;
     lost: (made: Made, cause: unknown) => TokenctlError;
   },
 ): Promise<Made> {
+  const { make, secretOf, lost } = options;
   const file = reserveSecretFile(path);
   let made: Made;
   try {

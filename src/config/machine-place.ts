@@ -29,12 +29,9 @@ export const MACHINE: MachinePlace = { configuration: '/etc/tokenctl/tokenctl.ya
  */
 export function machineEnvironment(
   environment: Environment,
-  {
-    config,
-    isRoot = process.getuid?.() === 0,
-    machine = MACHINE,
-  }: { config?: string | undefined; isRoot?: boolean; machine?: MachinePlace },
+  options: { config?: string | undefined; isRoot?: boolean; machine?: MachinePlace },
 ): Environment {
+  const { config, isRoot = process.getuid?.() === 0, machine = MACHINE } = options;
   const named = config ?? (environment['TOKENCTL_CONFIG'] || undefined);
   const isMachines =
     named === undefined

@@ -113,15 +113,12 @@ function openSecret(path: string): number {
 }
 
 /** Where {@link storeSecret} stores a context's secret. */
-export function storedSecretPath({
-  configurationFile,
-  context,
-  kind,
-}: {
+export function storedSecretPath(options: {
   configurationFile: string;
   context: string;
   kind: string;
 }): string {
+  const { configurationFile, context, kind } = options;
   return join(dirname(configurationFile), 'secrets', `${context}.${kind}`);
 }
 

@@ -117,17 +117,14 @@ export type FindUsers = (client: ProviderClient, asked: Identifier) => Promise<r
 export async function findByPath<Schema extends z.ZodType>(
   client: ProviderClient,
   [users, value]: readonly [string, string],
-  {
-    schema,
-    userOf,
-    ...more
-  }: {
+  options: {
     schema: Schema;
     userOf: (user: z.output<Schema>) => DirectoryUser;
     query?: string;
     headers?: Readonly<Record<string, string>>;
   },
 ): Promise<readonly DirectoryUser[]> {
+  const { schema, userOf, ...more } = options;
   // A text that cannot be a path segment is not an id.
   if (/^\.{0,2}$|\//.test(value)) return [];
   try {

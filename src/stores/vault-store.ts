@@ -107,16 +107,13 @@ function isOutdated(body: unknown): boolean {
 
 async function logIn(
   client: StoreClient,
-  {
-    login,
-    common,
-    signal,
-  }: {
+  options: {
     login: Exclude<VaultLogin, { token: Secret }>;
     common: Readonly<Record<string, string>>;
     signal: AbortSignal | undefined;
   },
 ): Promise<Secret> {
+  const { login, common, signal } = options;
   const json = Object.fromEntries(
     Object.entries(login.credentials()).map(([name, value]) => [
       name,

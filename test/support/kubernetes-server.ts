@@ -26,13 +26,11 @@ import { type StoreAnswer, type StoreRequest, storeServer } from './store-server
  * `util/managedfields`, `apiserver/pkg/endpoints/handlers/patch.go`, `registry/generic/registry/store.go`). It was written without a look
  * at the client in `src/stores`.
  */
-export async function kubernetesServer({
-  ca,
-  namespaces = ['ci'],
-}: {
+export async function kubernetesServer(options: {
   ca: ReturnType<typeof ownCa>;
   namespaces?: readonly string[];
 }) {
+  const { ca, namespaces = ['ci'] } = options;
   const cluster = new Cluster(namespaces);
   const { cert, key } = ca.issue('kube-apiserver');
   const tls = { cert, key, ca: ca.cert, requestCert: true, rejectUnauthorized: false };

@@ -185,17 +185,14 @@ export async function issueToken(
 
 async function readAsked(
   exchange: Exchange,
-  {
-    kind,
-    forApplication,
-    ...times
-  }: {
+  options: {
     kind: 'any' | 'personal' | 'authorized';
     forApplication: { readonly id: number } | undefined;
     created: Date;
     last: Date;
   },
 ): Promise<Asked> {
+  const { kind, forApplication, ...times } = options;
   const body = jsonObject(exchange.request);
   const problems: Problems = {};
   const current = { scope: '', description: '', application: null as number | null };

@@ -223,18 +223,14 @@ function launchesOn(chosen: Choices, { launches }: SampleTemplate, day: number):
 /** The jobs of a template. None starts before the previous one has ended. */
 function runsOf(
   chosen: Choices,
-  {
-    template,
-    launched,
-    onCall,
-    counter,
-  }: {
+  options: {
     template: SampleTemplate;
     launched: readonly number[];
     onCall: readonly string[];
     counter: { jobs: number };
   },
 ): readonly SampleJob[] {
+  const { template, launched, onCall, counter } = options;
   const jobs: SampleJob[] = [];
   let free = 0;
   for (const at of launched) {
@@ -250,13 +246,7 @@ const SERVICES = ['nginx', 'php-fpm', 'redis', 'postgresql', 'postfix'];
 
 function sampleJob(
   chosen: Choices,
-  {
-    template,
-    onCall,
-    created,
-    free,
-    number,
-  }: {
+  options: {
     template: SampleTemplate;
     onCall: readonly string[];
     created: number;
@@ -266,6 +256,7 @@ function sampleJob(
     number: number;
   },
 ): SampleJob {
+  const { template, onCall, created, free, number } = options;
   const { launches, inventory } = template;
   const playbook: SamplePlaybook = PLAYBOOKS[template.playbook];
   const all = INVENTORIES.find(({ name }) => name === inventory)?.hosts ?? [];
@@ -305,13 +296,9 @@ const LOST = 89;
 
 function endOf(
   chosen: Choices,
-  {
-    hosts,
-    failing,
-    playbook,
-    number,
-  }: { hosts: readonly string[]; failing: number; playbook: SamplePlaybook; number: number },
+  options: { hosts: readonly string[]; failing: number; playbook: SamplePlaybook; number: number },
 ): { status: SampleJob['status']; explanation: string; trouble: Trouble | null } {
+  const { hosts, failing, playbook, number } = options;
   const host = chosen.of(hosts);
   const task = chosen.between(0, playbook.tasks.length - 1);
   const trouble = (result: Trouble['result']): Trouble => ({

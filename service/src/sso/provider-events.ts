@@ -133,17 +133,14 @@ export class ProviderEvents {
   #endBySubject(
     event: { kind: SignalKind; issuer: string; id: string; issued: Date },
     memory: keyof typeof REMEMBERED_MS,
-    {
-      configuration,
-      subject,
-      sessionsOnly = false,
-    }: {
+    options: {
       configuration: OpenIdConfiguration;
       subject: SubjectIdentifier;
       /** Ends only the sessions that the user started through the provider, not the tokens. */
       sessionsOnly?: boolean;
     },
   ): Promise<EventOutcome> {
+    const { configuration, subject, sessionsOnly = false } = options;
     const { backend } = configuration;
     const uids = accountIds(configuration, subject);
     const ending = this.#ending(event.issued);

@@ -71,12 +71,9 @@ export async function completeSaml(
 async function completeIdpInitiated(
   service: SamlService,
   configuration: SamlConfiguration,
-  {
-    posted,
-    redirectUri,
-    admitUnsolicited,
-  }: { posted: Posted; redirectUri: string; admitUnsolicited: () => void },
+  options: { posted: Posted; redirectUri: string; admitUnsolicited: () => void },
 ): Promise<Completed> {
+  const { posted, redirectUri, admitUnsolicited } = options;
   const allowed = Object.entries(configuration.idps).filter(([, idp]) => idp.allow_idp_initiated === true);
   let failure = new SsoFailure('no_such_login', 'this browser has no pending login for the response');
   if (allowed.length > 0) admitUnsolicited();

@@ -158,13 +158,7 @@ export function pollingIntake(settings: SignalsSettings, store: SignalStore): In
  * are handled.
  * @throws TokenctlError as {@link openQueue} and the configuration.
  */
-export async function openPolledStreams({
-  configuration,
-  environment,
-  auditLog,
-  signal,
-  notifiers,
-}: {
+export async function openPolledStreams(options: {
   configuration: Configuration;
   environment: Environment;
   auditLog: AuditLog;
@@ -172,6 +166,7 @@ export async function openPolledStreams({
   /** The recipients of notices about pending events, by name. */
   notifiers: ReadonlyMap<string, Notifier>;
 }): Promise<PolledStreams> {
+  const { configuration, environment, auditLog, signal, notifiers } = options;
   const settings = requireSignals(configuration);
   const store = await openQueue(settings, environment);
   const intake = pollingIntake(settings, store);

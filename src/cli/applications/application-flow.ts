@@ -140,10 +140,10 @@ interface Named {
  * Plans to delete an application with its tokens. An application without tokens may be deleted by one person:
  * its tokens can be revoked before, under a separate plan.
  */
-export async function deletionFlow({
-  runtime,
-  name,
-}: ChangeRequest & Named): Promise<PlannedChange<DeletionReport, DeletionJson>> {
+export async function deletionFlow(
+  request: ChangeRequest & Named,
+): Promise<PlannedChange<DeletionReport, DeletionJson>> {
+  const { runtime, name } = request;
   const read = await runtime.readTarget();
   const { description } = read;
   const plan = await planDeletion({ ...read, name });

@@ -74,13 +74,11 @@ function runToJson(account: RunAccount): RunJson {
   return { ...account, sentence: runSentence(account) };
 }
 
-export function runResult({
-  account,
-  entries,
-}: {
+export function runResult(options: {
   account: RunAccount;
   entries: readonly Entry[];
 }): Report<ShownLogRunJson> {
+  const { account, entries } = options;
   const document: Document = [
     lines(`${runSentence(account)}.`),
     runFacts(account),

@@ -42,12 +42,8 @@ export interface ReportRequest {
  * Reports the changes of a period, as a document that is streamed while the log is read. Throws `usage` for a
  * period that ends before it starts or a file that exists, and as `reportLog`.
  */
-export async function reportFlow({
-  runtime,
-  flags,
-  json,
-  version,
-}: ReportRequest): Promise<Result<LogReportJson>> {
+export async function reportFlow(request: ReportRequest): Promise<Result<LogReportJson>> {
+  const { runtime, flags, json, version } = request;
   if (flags.output !== undefined) requireNewOrReplaced(flags.output, flags.replace === true);
   const now = runtime.clock.now();
   const since = flags.since && instantOf(flags.since, now);

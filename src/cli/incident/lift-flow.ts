@@ -113,12 +113,7 @@ export async function liftFlow(request: LiftRequest): Promise<LiftChange> {
 
 function liftChange(
   plans: readonly LiftPlan[],
-  {
-    description,
-    choices,
-    elsewhere,
-    closes,
-  }: Pick<LiftRequest, 'closes'> & {
+  request: Pick<LiftRequest, 'closes'> & {
     description: TargetDescription;
     choices: {
       readonly acceptSessions: boolean;
@@ -128,6 +123,7 @@ function liftChange(
     elsewhere: readonly DueIncident[];
   },
 ): LiftChange {
+  const { description, choices, elsewhere, closes } = request;
   const meant = plans.filter(hasWork);
   const ids = meant.map(({ incident: { id } }) => id);
   const isGiving = meant.length > 0 && meant.every(({ incident: { lifted } }) => lifted !== null);

@@ -150,13 +150,9 @@ const MAX_ASKED = 3;
  */
 async function answer<Read>(
   question: string,
-  {
-    flag,
-    byDefault,
-    read,
-    hidden = false,
-  }: { flag?: string | undefined; byDefault: string; read: (text: string) => Read; hidden?: boolean },
+  options: { flag?: string | undefined; byDefault: string; read: (text: string) => Read; hidden?: boolean },
 ): Promise<Read> {
+  const { flag, byDefault, read, hidden = false } = options;
   if (flag !== undefined || !canAsk()) return read(flag ?? byDefault);
   for (let asked = 1; ; asked += 1) {
     const text = (await ask(question, { hidden })).trim();

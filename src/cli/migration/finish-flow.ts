@@ -28,10 +28,10 @@ const WAITS: Readonly<Record<WaitsFor, string>> = {
  * Plans to revoke the old tokens that were replaced by new ones, in the controller's context.
  * @throws TokenctlError as {@link openSides}, and as a revocation.
  */
-export async function finishFlow({
-  runtime,
-  flags,
-}: ChangeRequest<MigrationFlags>): Promise<PlannedChange<RevocationReport, FinishJson> | Report<FinishJson>> {
+export async function finishFlow(
+  request: ChangeRequest<MigrationFlags>,
+): Promise<PlannedChange<RevocationReport, FinishJson> | Report<FinishJson>> {
+  const { runtime, flags } = request;
   const { from, to, controller, migrated } = await openSides(runtime, flags);
   const quietSince = new Date(from.clock.now().getTime() - (flags.quiet ?? QUIET_MS));
   const tokens = await planFinish({ from, to }, { migrated, quietSince });

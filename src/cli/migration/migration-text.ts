@@ -24,13 +24,9 @@ const SHOWN = 20;
 /** The plan of a migration. `place` is where the values are stored; empty if not given. */
 export function migrationDocument(
   plan: MigrationPlan,
-  {
-    from,
-    to,
-    usedSince,
-    place,
-  }: { from: TargetDescription; to: TargetDescription; usedSince: Date; place: string },
+  options: { from: TargetDescription; to: TargetDescription; usedSince: Date; place: string },
 ): Document {
+  const { from, to, usedSince, place } = options;
   const { tokens, counts, withoutAccount, applications, unknown } = plan;
   const twinless = applications.filter(({ twin }) => twin === null);
   const byName = applications.filter(({ by }) => by === 'name');

@@ -55,10 +55,10 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJ
  * incomplete set unchanged, and then refuses every refresh.
  * @throws TokenctlError as the operations do.
  */
-export async function lifetimeFlow({
-  runtime,
-  flags,
-}: ChangeRequest<LifetimeFlags>): Promise<PlannedChange<{ readonly changed: boolean }, LifetimeJson>> {
+export async function lifetimeFlow(
+  request: ChangeRequest<LifetimeFlags>,
+): Promise<PlannedChange<{ readonly changed: boolean }, LifetimeJson>> {
+  const { runtime, flags } = request;
   const target = await runtime.target();
   const { [SETTING]: found } = await readSettings({ target });
   const after = merged(found, flags);

@@ -69,10 +69,10 @@ interface SwitchState {
 }
 
 /** The current state of a switch. */
-export async function switchStatus<More extends object>({
-  runtime,
-  setting,
-}: Pick<SwitchRequest<More>, 'runtime' | 'setting'>): Promise<Report<SwitchJson & More>> {
+export async function switchStatus<More extends object>(
+  request: Pick<SwitchRequest<More>, 'runtime' | 'setting'>,
+): Promise<Report<SwitchJson & More>> {
+  const { runtime, setting } = request;
   const settings = await readSettings({ target: await runtime.target() });
   const enabled = settings[setting.setting];
   const { capabilities } = await runtime.description();

@@ -59,10 +59,10 @@ const DEFAULT_PER_DAY = 500;
  * Plans an end for each selected token without one.
  * @throws TokenctlError `usage` if there are too few days, and as the selection.
  */
-export async function sunsetFlow({
-  runtime,
-  flags,
-}: ChangeRequest<SunsetFlags>): Promise<PlannedChange<number, SunsetJson>> {
+export async function sunsetFlow(
+  request: ChangeRequest<SunsetFlags>,
+): Promise<PlannedChange<number, SunsetJson>> {
+  const { runtime, flags } = request;
   const description = await runtime.description();
   const { context } = description;
   const isInRow = description.credential === 'database_role';

@@ -54,10 +54,10 @@ export interface OwnerNoticesJson extends MaybeMade<SentReport> {
  * @throws TokenctlError `configuration` without a mail server, `not_found` for an owner of --show who would
  * get no mail, and as the operations do
  */
-export async function ownerNoticesFlow({
-  runtime,
-  flags,
-}: ChangeRequest<OwnerNoticeFlags>): Promise<PlannedChange<OwnerNoticeReport, OwnerNoticesJson>> {
+export async function ownerNoticesFlow(
+  request: ChangeRequest<OwnerNoticeFlags>,
+): Promise<PlannedChange<OwnerNoticeReport, OwnerNoticesJson>> {
+  const { runtime, flags } = request;
   const settings = requireOwnerNotices(runtime.configuration.ownerNotices);
   const configured = ownerNoticeRules(settings);
   const rules = { ...configured, atMost: Math.min(flags['at-most'] ?? configured.atMost, configured.atMost) };

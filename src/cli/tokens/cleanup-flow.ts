@@ -23,10 +23,10 @@ export interface CleanupJson extends MaybeMade<CleanupReport> {
   readonly plan: Omit<CleanupPlan, 'ids'>;
 }
 
-export async function cleanupFlow({
-  runtime,
-  flags,
-}: ChangeRequest<CleanupFlags>): Promise<PlannedChange<CleanupReport, CleanupJson>> {
+export async function cleanupFlow(
+  request: ChangeRequest<CleanupFlags>,
+): Promise<PlannedChange<CleanupReport, CleanupJson>> {
+  const { runtime, flags } = request;
   const { 'keep-revoked-for': keepRevokedFor = KEEP_REVOKED_FOR, limit } = flags;
   const read = await runtime.readTarget();
   const plan = await planCleanup({ ...read, keepRevokedFor, limit });

@@ -72,12 +72,9 @@ export function requestsEnd(acted: Date): string {
  */
 export function requestsPath(
   settled: SettledRequests | null,
-  {
-    target,
-    description,
-    acted,
-  }: { target: Target; description: Pick<TargetDescription, 'context'>; acted: Date },
+  options: { target: Target; description: Pick<TargetDescription, 'context'>; acted: Date },
 ): readonly AccessPath[] {
+  const { target, description, acted } = options;
   if (settled !== null) return [transactionsPath(settled)];
   return target.identifies === 'by_trying' ? [unlistedRequests(requestsEnd(acted), description)] : [];
 }
@@ -128,18 +125,14 @@ function unlistedRequests(until: string, { context }: Pick<TargetDescription, 'c
  */
 export async function requestsSince(
   act: { readonly ended: Date; readonly recorded: string | undefined },
-  {
-    target,
-    description,
-    clock,
-    wait,
-  }: {
+  options: {
     target: Target;
     description: Pick<TargetDescription, 'context'>;
     clock: Clock;
     wait?: Wait | undefined;
   },
 ): Promise<readonly AccessPath[]> {
+  const { target, description, clock, wait } = options;
   if (target.transactions !== undefined) {
     const seconds = (clock.now().getTime() - act.ended.getTime()) / 1000;
     const settled = await settleRequests({

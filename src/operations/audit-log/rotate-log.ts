@@ -29,11 +29,8 @@ export async function rotateLog({ log, actor }: RotateLogOptions): Promise<Rotat
  * @returns Null if there are no such files.
  * @throws TokenctlError `unsupported` if the log is not a file, `audit_unavailable`.
  */
-export async function pruneLog({
-  log,
-  actor,
-  before,
-}: RotateLogOptions & { before: Date }): Promise<Pruning | null> {
+export async function pruneLog(options: RotateLogOptions & { before: Date }): Promise<Pruning | null> {
+  const { log, actor, before } = options;
   if (log.prune === undefined) throw notAFile();
   return await log.prune(await withoutNeeded(log, before), { actor, run: randomUUID() });
 }
@@ -42,10 +39,10 @@ export async function pruneLog({
  * The names of the files that {@link pruneLog} would remove after a rotation. Changes nothing.
  * @throws TokenctlError as {@link pruneLog}.
  */
-export async function filesToPrune({
-  log,
-  before,
-}: Pick<RotateLogOptions, 'log'> & { before: Date }): Promise<readonly string[]> {
+export async function filesToPrune(
+  options: Pick<RotateLogOptions, 'log'> & { before: Date },
+): Promise<readonly string[]> {
+  const { log, before } = options;
   if (log.filesToPrune === undefined) throw notAFile();
   return await log.filesToPrune(await withoutNeeded(log, before));
 }

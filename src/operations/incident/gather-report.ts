@@ -176,17 +176,13 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
  * can write to it could add their own actions. Reads the log only if there are such entries.
  * @throws TokenctlError `log_broken` at a line that is no entry, `audit_unavailable`.
  */
-export async function provenActs({
-  log,
-  description,
-  investigations,
-  verify,
-}: {
+export async function provenActs(options: {
   log: AuditLog;
   description: Pick<TargetDescription, 'address' | 'installUuid'>;
   investigations: readonly Pick<Investigation, 'unattributed'>[];
   verify: () => Promise<Pick<LogVerification, 'break'>>;
 }): Promise<readonly OwnAct[]> {
+  const { log, description, investigations, verify } = options;
   const entries = investigations.flatMap(({ unattributed }) => unattributed);
   if (entries.length === 0) return [];
   const nameOf = ({ kind, id }: { kind: string; id: number | null }) => `${kind}:${id}`;

@@ -30,15 +30,13 @@ export interface ReadStream {
 /** Reads the gaps of the stream in a period, using {@link Evidence.missingEntries} since its start. */
 export async function readStream(
   evidence: Evidence,
-  {
-    missing,
-    ...asked
-  }: {
+  options: {
     missing: Promise<MissingNumbers | null>;
     window: Window;
     description: Pick<TargetDescription, 'visibility' | 'dialect' | 'credential'>;
   },
 ): Promise<ReadStream> {
+  const { missing, ...asked } = options;
   // Awaited later: until then, its failure must not be an unhandled rejection.
   missing.catch(() => undefined);
   const extent = await evidence.extent(asked.window);

@@ -107,16 +107,13 @@ async function requireTransmitter(api: StreamManagement, { issuer, jwks, method 
  */
 export async function connectStream(
   api: StreamManagement,
-  {
-    settings,
-    wanted,
-    record,
-  }: {
+  options: {
     settings: StreamSettings;
     wanted: WantedStream;
     record: (created: EventStream | null) => Promise<void>;
   },
 ): Promise<ConnectedStream> {
+  const { settings, wanted, record } = options;
   const found = await findStream(api, settings);
   if (found === null) await record(null);
   const stream = found ?? (await api.create(wanted));

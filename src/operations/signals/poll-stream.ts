@@ -29,18 +29,14 @@ const MAX_REQUESTS = 200;
  * @throws TokenctlError what `source` throws, and why an event could be neither recorded nor refused; events
  * recorded before are acknowledged.
  */
-export async function pollStream({
-  source,
-  take,
-  signal,
-  dryRun = false,
-}: {
+export async function pollStream(options: {
   source: PollSource;
   take: TakeEvent;
   signal: AbortSignal;
   /** Acknowledges and refuses nothing, so that all events are sent again. */
   dryRun?: boolean;
 }): Promise<PollReport> {
+  const { source, take, signal, dryRun = false } = options;
   let last: Taken = NOTHING;
   let hasMore = true;
   const taken: Taken[] = [];

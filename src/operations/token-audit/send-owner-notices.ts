@@ -165,11 +165,9 @@ async function tryToSend(
 
 export function mailFor(
   digest: OwnerDigest,
-  {
-    description,
-    rules,
-  }: { description: TargetDescription; rules: Pick<OwnerNoticeRules, 'template' | 'organizations'> },
+  options: { description: TargetDescription; rules: Pick<OwnerNoticeRules, 'template' | 'organizations'> },
 ): MailTemplate {
+  const { description, rules } = options;
   const { organization } = digest;
   const template = (organization !== null && rules.organizations[organization]) || rules.template;
   const { address: controller, context } = description;

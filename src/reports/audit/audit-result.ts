@@ -226,12 +226,9 @@ export interface AuditGroupsJson extends AuditFrameJson {
 /** Only an audit's counts, as a command's result. The findings are read for it, but not stored. */
 export async function summaryResult(
   audit: Audit,
-  {
-    failOn,
-    output,
-    target,
-  }: { failOn: Severity | undefined; output?: string | undefined; target: AuditedTarget },
+  options: { failOn: Severity | undefined; output?: string | undefined; target: AuditedTarget },
 ): Promise<Report<AuditSummaryJson>> {
+  const { failOn, output, target } = options;
   await audit.findings.each();
   const summary = audit.summary();
   return report({

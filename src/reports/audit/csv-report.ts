@@ -60,15 +60,13 @@ export const FIXED = 'Fixed: neither found nor suppressed any more.';
 /** Findings and fixed findings as rows for CSV: the columns of {@link findingListing}, state and origin. */
 function comparedListing(
   rows: AsyncIterable<Row>,
-  {
-    isCompared,
-    origin,
-  }: {
+  options: {
     /** Whether there is a baseline: without one, no finding is new. */
     isCompared: boolean;
     origin: Readonly<Record<string, string>>;
   },
 ): Listing<Row> {
+  const { isCompared, origin } = options;
   const { columns, none, json } = findingListing([]);
   return listing<Row>({
     rows,

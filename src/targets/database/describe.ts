@@ -118,12 +118,9 @@ async function readRole(database: Queryable, tables: readonly string[]) {
 /** What the role sees, except refresh tokens and sessions: the capabilities show those rights. */
 function visibilityOf(
   layout: Layout,
-  {
-    missing,
-    filtered,
-    standby,
-  }: { missing: readonly MissingRight[]; filtered: readonly string[]; standby: Standby | null },
+  options: { missing: readonly MissingRight[]; filtered: readonly string[]; standby: Standby | null },
 ): Visibility {
+  const { missing, filtered, standby } = options;
   const { users, applications, accessTokens } = TABLES[layout];
   const isReadable = mayRead(missing, users, applications, accessTokens);
   if (isReadable && filtered.length === 0 && standby === null) return { kind: 'all' };
