@@ -61,13 +61,23 @@ async function knownOf(runtime: Runtime, investigation: Investigation): Promise<
     const [log, description] = [await runtime.auditLog(), await runtime.description()];
     return await gatherRecord({ log, description, incident, investigations: [], shown: investigation });
   }
+  return await ownWorkIn(runtime, investigation);
+}
+
+/**
+ * Which entries of an investigation without an incident are tokenctl's own work, from the audit log. None if
+ * the log cannot be read: an investigation needs only the controller.
+ */
+export async function ownWorkIn(
+  runtime: Pick<Runtime, 'auditLog'>,
+  investigation: Investigation,
+): Promise<KnownItems> {
   try {
-    const [log, description] = [await runtime.auditLog(), await runtime.description()];
+    const [log, description] = [await runtime.auditLog(), investigation.target];
     const investigations = [investigation];
     const acts = await provenActs({ log, description, investigations, verify: () => log.verify() });
     return { ...NOTHING_KNOWN, provenActs: acts };
   } catch (error) {
-    // Without the log, no entry counts as tokenctl's: an investigation needs only the controller.
     if (error instanceof TokenctlError && LOG_ERRORS.has(error.code)) return NOTHING_KNOWN;
     throw error;
   }

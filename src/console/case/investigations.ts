@@ -3,8 +3,9 @@ import { TokenctlError } from '@tokenctl/common/errors.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../../app/runtime.ts';
-import { investigateFlow } from '../../cli/investigation/investigate-flow.ts';
+import { investigateFlow, ownWorkIn } from '../../cli/investigation/investigate-flow.ts';
 import type { Environment } from '../../config/paths.ts';
+import type { Investigation } from '../../domain/investigation/investigation.ts';
 import { NOTHING_KNOWN } from '../../operations/incident/case-items.ts';
 import { placeQuery } from '../command-line.ts';
 import { type Problem, problemOf } from '../operations.ts';
@@ -73,7 +74,7 @@ export interface LooseInvestigations {
 /** Serves investigations without an incident. They are read-only, and stored like those of a case. */
 export function serveInvestigations(app: FastifyInstance, { places }: { places: Places }): void {
   const underway = investigating(places);
-  app.get('/api/investigations', ({ query }): LooseInvestigations => {
+  app.get('/api/investigations', async ({ query }): Promise<LooseInvestigations> => {
     const of = subjectQuery.parse(query);
     const key = keyOf(of);
     const files = filesOf(places.environment, key);
@@ -81,10 +82,12 @@ export function serveInvestigations(app: FastifyInstance, { places }: { places: 
       .investigations()
       .map(({ name, path }) => ({ name, path, found: files.investigation(name) }));
     const last = read.at(-1)?.found;
+    const shown = async (runtime: Runtime, found: Investigation) =>
+      shownOf(found, { ...(await ownWorkIn(runtime, found)), ways: NO_WAYS });
     return {
       underway: underway.of(key),
       investigations: read.map(({ found, ...file }) => summaryOf(found, { ...file, ...KNOWN })),
-      last: last === undefined ? null : shownOf(last, KNOWN),
+      last: last === undefined ? null : await places.anywhere((runtime) => shown(runtime, last)),
     };
   });
   // Allowed with --read-only: it reads the controller, and writes to the console's folder.

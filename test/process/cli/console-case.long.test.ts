@@ -32,7 +32,10 @@ describe('a case in a console', () => {
     expect((await send(`/api/investigations?${of}`)).json()).toMatchObject({
       underway: null,
       investigations: [{ context: 'east-db' }],
-      last: { subject: { kind: 'user', name: 'bob' }, incident: null },
+      last: {
+        ...{ subject: { kind: 'user', name: 'bob' }, incident: null },
+        unknowns: { ours: expect.stringContaining("considered tokenctl's own work") },
+      },
     });
     // Another subject has none of it; a subject that does not exist is refused, and that is kept for the page.
     expect((await send('/api/investigations?place=east-db&token=1')).json().last).toBeNull();
