@@ -15,7 +15,7 @@ import {
 } from '../../support/console.ts';
 import { estate } from './estate.ts';
 
-const { home } = estate({ users: 12, tokens: 120 });
+const { home } = estate({ users: 12, tokens: 30 });
 
 /** Begins a change, and confirms what it asks for; gives how it ended. */
 async function carryOut({ send, reached }: TestConsole, change: object): Promise<OperationState> {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { estate } from './estate.ts';
 
-const TOKENS = 600;
+// More than one page of the service's lists.
+const TOKENS = 210;
 const { home, url } = estate({ users: 60, tokens: TOKENS });
 
 interface TokenJson {
