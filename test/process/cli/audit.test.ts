@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { estate } from './estate.ts';
 
-const TOKENS = 400;
+const TOKENS = 210;
 const { home } = estate({ users: 60, tokens: TOKENS });
 
 interface Report {

@@ -5,7 +5,7 @@ import { estate } from './estate.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 import { typedInto } from './terminal.ts';
 
-const { home, url } = estate({ users: 20, tokens: 300 });
+const { home, url } = estate({ users: 12, tokens: 40 });
 
 test.each(['/api', '/api/', '/api/v2', '/api/v2/', '/api/gateway/v1/', '/api/controller/v2/'])(
   'an address that ends in %s is that of the controller',

@@ -22,7 +22,7 @@ import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';
 import { typedInto } from './terminal.ts';
 
-const { home } = estate({ users: 20, tokens: 300 });
+const { home } = estate({ users: 12, tokens: 40 });
 const COLOURS = { env: { FORCE_COLOR: '1' } };
 const ESCAPE = '\u001b[';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { estate } from './estate.ts';
 
-const { home, url } = estate({ users: 60, tokens: 300 });
+const { home, url } = estate({ users: 12, tokens: 40 });
 
 /** A home whose context signs in with a token. */
 async function tokenHome() {
