@@ -50,7 +50,7 @@ describe('network errors', () => {
     expect(error).toMatchObject(refused('target_unreachable', 'in time'));
   });
 
-  test('a server that closes every connection, after several attempts', async () => {
+  test('a server that closes every connection, after several attempts', { tags: ['long'] }, async () => {
     const { error, requests } = await failing((request) => request.socket.destroy() !== null);
     expect(error).toMatchObject(refused('target_unreachable', 'closed the connection'));
     expect(requests).toBeGreaterThan(2);

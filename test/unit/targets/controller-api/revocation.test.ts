@@ -83,10 +83,10 @@ describe('revoke', () => {
   });
 
   test('recovers from a server that rejects every fifth request', async () => {
-    await using fake = await FakeController.start(300);
+    await using fake = await FakeController.start(100);
     let count = 0;
     fake.fault = (_, response) => ++count % 5 === 0 && json(response, 503, {});
-    const found = await revoked(openTestTarget(fake.address), ids(300));
+    const found = await revoked(openTestTarget(fake.address), ids(100));
     expect(found).toMatchObject({ failed: [], stopped: null });
     expect(fake.tokens.size).toBe(0);
   });
