@@ -54,7 +54,7 @@ interface ListProps<T> {
   readonly order?: string;
   /** Buttons of the toolbar, such as "Create token". */
   readonly actions?: ReactNode;
-  /** The title of an empty collection. By default, that there are none, or none that the user may see. */
+  /** The title of an empty list. Default: that there are no rows, or none that the user may see. */
   readonly emptyTitle?: string;
   /** Shown in addition for an empty collection. */
   readonly empty?: ReactNode;

@@ -16,7 +16,7 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Handles one method of an endpoint. Returns the body; undefined if there is none or the reply was sent. */
+/** Handles one method of an endpoint. Returns the body, or undefined if the reply has no body or was already sent. */
 export type Handler = (exchange: Exchange) => Promise<unknown>;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
